@@ -1,0 +1,1 @@
+"""From bytes to typed events: bytes -> container -> dialect -> adapter -> case."""

@@ -1,0 +1,62 @@
+"""AgentLeak scenarios: no run, but the vault and the release policy of a task, which hold in every run of it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from earwitness.ingest.record import Context, Emit, Made, Record, Skip
+from earwitness.schema.model import Item, Rule, Value
+
+
+class _AgentLeakScenario:
+    NAME = "agentleak-scenario"
+    TITLE = "AgentLeak scenario"
+
+    def sniff(self, value: Any) -> bool:
+        return isinstance(value, dict) and "scenario_id" in value and isinstance(value.get("private_vault"), dict)
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        scenario, place = record
+        if not self.context.claim("agentleak-scenario", str(scenario["scenario_id"])):
+            yield Skip("duplicate", "the same scenario was read before", place)
+            return
+        try:
+            items = [*_values(scenario), *_rules(scenario)]
+        except (KeyError, TypeError, AttributeError) as error:
+            yield Skip("unparseable", f"not an AgentLeak scenario as known: {type(error).__name__}", place)
+            return
+        yield from (Made(item, place.at(pointer)) for item, pointer in items)
+
+    def finish(self) -> Iterable[Emit]:
+        return ()
+
+
+def _values(scenario: dict[str, Any]) -> Iterator[tuple[Item, str]]:
+    name = scenario["scenario_id"]
+    for n, entry in enumerate(scenario["private_vault"].get("records") or []):
+        fields = entry["fields"]
+        subject = fields.get("name") or fields.get(f"{entry.get('record_type')}_name")
+        for attribute, value in fields.items():
+            if str(value):
+                pointer = f"/private_vault/records/{n}/fields/{attribute}"
+                yield Value(scenario=name, attribute=attribute, value=str(value), subject=subject), pointer
+
+
+def _rules(scenario: dict[str, Any]) -> Iterator[tuple[Item, str]]:
+    allowed = scenario.get("allowed_set") or {}
+    for effect, key in (("allow", "fields"), ("sanitize", "forbidden_fields")):
+        if allowed.get(key):
+            rule = Rule(
+                id=f"allowed_set.{key}", effect=effect, scenario=scenario["scenario_id"], attributes=tuple(allowed[key])
+            )  # type: ignore[arg-type]
+            yield rule, f"/allowed_set/{key}"
+
+
+ADAPTER = _AgentLeakScenario()

@@ -1,0 +1,213 @@
+"""The import: every stream through container, dialect and adapter into the case, with every record accounted for."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from earwitness.ingest import finalize
+from earwitness.ingest.containers import Block, Container, blocks, detect, lines_of, records
+from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
+from earwitness.ingest.fingerprints import name_foreign
+from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
+from earwitness.ingest.record import Adapter, Emit, Place, Reader, Record, Skip, Source
+from earwitness.ingest.registry import adapter_for
+from earwitness.ingest.stream import CountingStream
+from earwitness.ingest.writer import Places, Writer
+from earwitness.schema.case import Case
+
+Progress = Callable[[str, int], None]
+
+
+def _silent(name: str, read: int) -> None:
+    """Progress nobody watches."""
+
+
+@dataclass
+class Loader:
+    """One import into one case.
+
+    Attributes:
+        case: where everything goes.
+        limits: what an input may cost.
+        progress: told the name of the source and the bytes read so far of it.
+    """
+
+    case: Case
+    limits: Limits = DEFAULT_LIMITS
+    progress: Progress = _silent
+    _claimed: set[tuple[str, ...]] = field(default_factory=set)
+
+    def claim(self, *key: str) -> bool:
+        """True the first time `key` is claimed; False says the same thing was imported before."""
+        fresh = key not in self._claimed
+        self._claimed.add(key)
+        return fresh
+
+    def load(self, paths: list[Path]) -> list[Source]:
+        """Import files, folders and archives; gives one `Source` for each file and archive member.
+
+        Raises:
+            InputError: a path does not exist or cannot be opened. Nothing is imported then.
+        """
+        with self.case.stage("import", {"paths": [str(p) for p in paths]}):
+            writer = Writer(self.case)
+            try:
+                sources = self._load_all(paths, writer)
+                writer.flush()
+            finally:
+                writer.close()
+            finalize.run(self.case, writer.traces, sources)
+        return sources
+
+    def _load_all(self, paths: list[Path], writer: Writer) -> list[Source]:
+        first = int(self.case.one("SELECT coalesce(max(source), -1) + 1 FROM sources"))
+        sources: list[Source] = []
+        archives: dict[int, tuple[Source, CountingStream]] = {}
+        packed: list[tuple[Source, CountingStream]] = []
+        for opened in open_all(paths, self.limits):
+            source = Source(opened.name, first + len(sources))
+            sources.append(source)
+            parent = archives.get(opened.depth - 1)
+            source.parent = parent[0].number if parent else None
+            self._load_one(opened, source, writer)
+            if opened.archive and opened.stream:
+                archives[opened.depth] = (source, opened.stream)
+                packed.append((source, opened.stream))
+        for source, stream in packed:  # known in full only after the last member
+            source.sha256, source.bytes = stream.sha256, stream.bytes
+        return sources
+
+    def _load_one(self, opened: Opened, source: Source, writer: Writer) -> None:
+        source.container, source.problem = opened.packing, opened.problem
+        if opened.problem:
+            self._refuse(source, writer, opened.problem)
+        elif opened.stream and not opened.archive:
+            self._load_stream(opened.stream, source, writer)
+        if opened.stream:
+            source.sha256, source.bytes = opened.stream.sha256, opened.stream.bytes
+        source.settle()
+
+    def _load_stream(self, stream: CountingStream, source: Source, writer: Writer) -> None:
+        router = Router(source, writer, self)
+        try:
+            container = detect(stream)
+            source.container = f"{source.container}+{container.name}".strip("+")
+            if container.reason:
+                self._refuse(source, writer, container.reason)
+            else:
+                self._route(container, stream, router)
+            stream.drain()
+        except DAMAGE as error:
+            source.problem = f"stopped at byte {stream.bytes}: {cause(error)}"
+            router.lose(Skip("unparseable", source.problem, Place(0, stream.bytes, 0)))
+        router.finish()
+        if source.container.endswith("json-concatenated") and source.records == 1:
+            source.container = source.container.removesuffix("-concatenated")
+
+    def _route(self, container: Container, stream: CountingStream, router: "Router") -> None:
+        chunks: Iterable[Any] = (
+            blocks(container, self.limits) if container.name == "jsonl" else records(container, self.limits)
+        )
+        for chunk in chunks:
+            router.take(chunk)
+            self.progress(router.source.name, stream.bytes)
+
+    def _refuse(self, source: Source, writer: Writer, reason: str) -> None:
+        source.problem = reason
+        source.records += 1
+        source.skipped("unsupported")
+        writer.skip(Skip("unsupported", reason, Place(0, 0, 0)), source)
+
+
+class Router:
+    """Sends each record of a source to the adapter that knows it, and keeps the accounts."""
+
+    def __init__(self, source: Source, writer: Writer, loader: Loader) -> None:
+        self.source, self.writer, self.loader = source, writer, loader
+        self._readers: dict[str, Reader] = {}
+        self._last: Adapter | None = None
+
+    def take(self, chunk: Block | Record | Skip) -> None:
+        """A block of lines, one record, or one that could not be read."""
+        if isinstance(chunk, Block):
+            if not self._take_block_at_once(chunk):
+                self._take_lines(chunk)
+        elif isinstance(chunk, Skip):
+            self.lose(chunk)
+        else:
+            self._take_record(chunk)
+
+    def lose(self, skip: Skip) -> None:
+        """A record that no adapter saw."""
+        self.source.records += 1
+        self._skip(skip)
+
+    def finish(self) -> None:
+        """Let adapters say what they could only say at the end, and hand everything on."""
+        for reader in self._readers.values():
+            self._put(reader.finish())
+
+    def _take_block_at_once(self, block: Block) -> bool:
+        first = block.data.split(b"\n", 1)[0]
+        adapter = self._adapter_of(first)
+        decoder = getattr(adapter, "decode_lines", None)
+        items = decoder(block.data) if decoder else None
+        places = [place for _, place in lines_of(block)] if items is not None else []
+        if items is None or len(items) != len(places):
+            return False
+        self.writer.add_many(items, Places([self.source.number] * len(items), places))
+        self.source.records += len(items)
+        self._count_dialect(cast("Adapter", adapter), len(items))
+        return True
+
+    def _adapter_of(self, line: bytes) -> Adapter | None:
+        try:
+            return adapter_for(decode(line))
+        except DecodeError:
+            return None
+
+    def _take_lines(self, block: Block) -> None:
+        for raw, place in lines_of(block):
+            try:
+                value = decode(raw)
+            except DecodeError as error:
+                self.lose(Skip("unparseable", str(error), place))
+            else:
+                self._take_record(Record(value, place))
+
+    def _take_record(self, record: Record) -> None:
+        adapter = self._last if self._last and self._last.sniff(record.value) else adapter_for(record.value)
+        if adapter is None:
+            self.lose(Skip("unknown", name_foreign(record.value), record.place))
+            return
+        self._last = adapter
+        # An adapter may take an envelope apart: its parts are the records then.
+        split = getattr(adapter, "split", None)
+        parts = list(split(record)) if split else [record]
+        self.source.records += len(parts)
+        self._count_dialect(adapter, len(parts))
+        reader = self._reader(adapter)
+        for part in parts:
+            self._put(reader.feed(part))
+
+    def _reader(self, adapter: Adapter) -> Reader:
+        reader = self._readers.get(adapter.NAME)
+        if reader is None:
+            reader = self._readers[adapter.NAME] = adapter.open(self.loader)
+        return reader
+
+    def _put(self, emits: Iterable[Emit]) -> None:
+        for emit in emits:
+            if isinstance(emit, Skip):
+                self._skip(emit)
+            else:
+                self.writer.add(emit, self.source)
+
+    def _skip(self, skip: Skip) -> None:
+        self.source.skipped(skip.outcome)
+        self.writer.skip(skip, self.source)
+
+    def _count_dialect(self, adapter: Adapter, n: int) -> None:
+        self.source.dialects[adapter.NAME] = self.source.dialects.get(adapter.NAME, 0) + n

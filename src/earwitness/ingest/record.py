@@ -1,0 +1,112 @@
+"""What passes between the stages of ingest: sources, records, and what adapters make of records."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from earwitness.schema.model import Item
+from earwitness.schema.words import Outcome
+
+
+class Place(NamedTuple):
+    """Where a record stands in its source: line from 1, byte offset, bytes, JSON pointer."""
+
+    line: int
+    offset: int
+    length: int
+    pointer: str = ""
+
+    def at(self, pointer: str) -> "Place":
+        """The same place, one step deeper."""
+        return Place(self.line, self.offset, self.length, self.pointer + pointer)
+
+
+class Record(NamedTuple):
+    """A decoded record."""
+
+    value: Any
+    place: Place
+
+
+class Skip(NamedTuple):
+    """A record (or part of one) that was not mapped, and why. Reasons never quote content."""
+
+    outcome: Outcome
+    reason: str
+    place: Place
+
+
+class Made(NamedTuple):
+    """A canonical item and where it came from."""
+
+    item: Item
+    place: Place
+
+
+Emit = Made | Skip
+
+
+class Reader(Protocol):
+    """One adapter at work on one source."""
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        """What can be said at once of a record; a record for which no `Skip` comes counts as mapped."""
+        ...
+
+    def finish(self) -> Iterable[Emit]:
+        """What could only be said at the end of the source."""
+        ...
+
+
+class Context(Protocol):
+    """What an adapter may ask of the import."""
+
+    def claim(self, *key: str) -> bool:
+        """True the first time `key` is claimed in this import; False says it is a duplicate."""
+        ...
+
+
+class Adapter(Protocol):
+    """A module of `earwitness.ingest.adapters`.
+
+    Attributes:
+        NAME: the dialect, as `inspect` prints it.
+        TITLE: what users call the format.
+        PRIORITY: lower is asked first (default 50).
+    """
+
+    NAME: str
+    TITLE: str
+
+    def sniff(self, value: Any) -> bool:
+        """Whether a decoded record is of this dialect; must be cheap and never raise."""
+        ...
+
+    def open(self, context: Context) -> Reader:
+        """A reader for one source."""
+        ...
+
+
+@dataclass
+class Source:
+    """One file, or one member of an archive, while it is read."""
+
+    name: str
+    number: int = 0
+    parent: int | None = None
+    container: str = ""
+    dialects: dict[str, int] = field(default_factory=dict)
+    records: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    problem: str | None = None
+    sha256: str = ""
+    bytes: int = 0
+
+    def skipped(self, outcome: Outcome, n: int = 1) -> None:
+        """Count records that were not mapped."""
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + n
+
+    def settle(self) -> None:
+        """Conservation: what was not otherwise accounted for was mapped."""
+        others = sum(n for outcome, n in self.outcomes.items() if outcome != "mapped")
+        self.outcomes["mapped"] = self.records - others

@@ -1,0 +1,22 @@
+"""Adapters are found, not listed: every module of `earwitness.ingest.adapters` that offers an `ADAPTER`."""
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, cast
+
+from earwitness.ingest import adapters
+from earwitness.ingest.record import Adapter
+
+
+@cache
+def find_adapters() -> tuple[Adapter, ...]:
+    """All adapters, those of lower `PRIORITY` first."""
+    modules = [import_module(f"{adapters.__name__}.{m.name}") for m in iter_modules(adapters.__path__)]
+    found = [cast("Adapter", m.ADAPTER) for m in modules if hasattr(m, "ADAPTER")]
+    return tuple(sorted(found, key=lambda a: (getattr(a, "PRIORITY", 50), a.NAME)))
+
+
+def adapter_for(value: Any) -> Adapter | None:
+    """The first adapter that knows the record."""
+    return next((a for a in find_adapters() if a.sniff(value)), None)

@@ -1,0 +1,153 @@
+"""The typed records that cross room borders, and at the same time the lines of canonical JSONL.
+
+Each class is one `type` of canonical line (`trace`, `actor`, `event`, `sighting`, `value`, `rule`,
+`loss`, `label`). They are frozen `msgspec.Struct`s, which are dataclasses that also decode from JSON at
+parser speed. Times are nanoseconds since 1970 UTC, or ISO 8601 text, or seconds / milliseconds /
+microseconds told apart by magnitude (see `earwitness.schema.times`).
+"""
+
+from typing import Any
+
+import msgspec
+
+from earwitness.schema.words import (
+    ActorKind,
+    Channel,
+    Effect,
+    Flag,
+    Grade,
+    LossKind,
+    Position,
+    SightingKind,
+    ValueType,
+)
+
+Time = str | int | float
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="type"):
+    """A canonical JSONL line."""
+
+
+class Delivery(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One recipient of an event, with the evidence that it is one."""
+
+    actor: str
+    grade: Grade = "declared"
+    delivered: bool = True
+
+
+class Trace(Line, frozen=True, kw_only=True, tag="trace"):
+    """One logical run. `observable` lists the channels the format can show at all (None: every channel)."""
+
+    id: str
+    framework: str | None = None
+    scenario: str | None = None
+    domain: str | None = None
+    topology: str | None = None
+    model: str | None = None
+    arm: str | None = None
+    adversary: str | None = None
+    horizon: int | None = None
+    pair: str | None = None
+    started_at: Time | None = None
+    request: str | None = None
+    observable: tuple[Channel, ...] | None = None
+    attributes: dict[str, Any] | None = None
+
+
+class Actor(Line, frozen=True, kw_only=True, tag="actor"):
+    """A party of a trace. `evidence` names the rung of the ladder that gave the name."""
+
+    trace: str
+    name: str
+    kind: ActorKind = "agent"
+    position: Position = "unknown"
+    roles: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    evidence: str | None = None
+
+
+class Event(Line, frozen=True, kw_only=True, tag="event"):
+    """The one record that produced a content on a channel."""
+
+    trace: str
+    channel: Channel
+    content: str
+    id: str | None = None
+    seq: int | None = None
+    time: Time | None = None
+    kind: str | None = None
+    sender: str | None = None
+    to: tuple[str | Delivery, ...] = ()
+    parent: str | None = None
+    turn: int | None = None
+    archetype: str | None = None
+    flags: tuple[Flag, ...] = ()
+    attributes: dict[str, Any] | None = None
+
+
+class Sighting(Line, frozen=True, kw_only=True, tag="sighting"):
+    """A later copy of a content, or an initial input: evidence that `actor` was shown it.
+
+    `kind="initial"` is what an actor was given before anything was said (system prompt, user request).
+    """
+
+    trace: str
+    content: str
+    actor: str | None = None
+    kind: SightingKind = "input"
+    seq: int | None = None
+    time: Time | None = None
+    event: str | None = None
+
+
+class Value(Line, frozen=True, kw_only=True, tag="value"):
+    """A protected value. Scope: one trace, all traces of a scenario, or (neither given) the whole case."""
+
+    attribute: str
+    value: str
+    value_type: ValueType | None = None
+    subject: str | None = None
+    trace: str | None = None
+    scenario: str | None = None
+    aliases: tuple[str, ...] = ()
+
+
+class Rule(Line, frozen=True, kw_only=True, tag="rule"):
+    """One policy rule; an empty selector matches everything. Names may hold `*` wildcards."""
+
+    effect: Effect
+    id: str | None = None
+    trace: str | None = None
+    scenario: str | None = None
+    attributes: tuple[str, ...] = ()
+    value_types: tuple[ValueType, ...] = ()
+    subjects: tuple[str, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    recipients: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    kinds: tuple[ActorKind, ...] = ()
+    positions: tuple[Position, ...] = ()
+
+
+class Loss(Line, frozen=True, kw_only=True, tag="loss"):
+    """Something the recording does not hold although it happened: coverage, not leakage."""
+
+    trace: str
+    kind: LossKind
+    channel: Channel | None = None
+    n: int = 1
+    detail: str | None = None
+
+
+class Label(Line, frozen=True, kw_only=True, tag="label"):
+    """Published truth about one event, to compare with; detection never reads it. No leak: `leaked=()`."""
+
+    trace: str
+    event: str
+    leaked: tuple[str, ...] = ()
+
+
+Item = Trace | Actor | Event | Sighting | Value | Rule | Loss | Label
+ITEM_TYPES: tuple[type[Line], ...] = (Trace, Actor, Event, Sighting, Value, Rule, Loss, Label)

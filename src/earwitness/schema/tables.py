@@ -1,0 +1,392 @@
+"""Every table of a case: columns, DuckDB and Arrow types, and what they mean. The one place they are written."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+
+_ARROW: dict[str, pa.DataType] = {
+    "BIGINT": pa.int64(),
+    "INTEGER": pa.int32(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "VARCHAR": pa.string(),
+    "VARCHAR[]": pa.list_(pa.string()),
+    "TIMESTAMP_NS": pa.timestamp("ns"),
+    "UUID": pa.uuid(),
+    "JSON": pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: name, DuckDB type, meaning."""
+
+    name: str
+    type: str
+    doc: str
+    compression: str | None = None
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The Arrow type batches carry this column in."""
+        return _ARROW[self.type]
+
+    @property
+    def ddl(self) -> str:
+        """The column as DuckDB declares it."""
+        packed = f" USING COMPRESSION {self.compression}" if self.compression else ""
+        return f'"{self.name}" {"VARCHAR" if self.type == "JSON" else self.type}{packed}'
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: name, meaning, the stage that writes it, columns."""
+
+    name: str
+    doc: str
+    stage: str
+    columns: tuple[Column, ...]
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema of the table."""
+        return pa.schema([(c.name, c.arrow) for c in self.columns])
+
+    @property
+    def ddl(self) -> str:
+        """The statement that creates the table."""
+        return f'CREATE TABLE IF NOT EXISTS "{self.name}" ({", ".join(c.ddl for c in self.columns)})'
+
+
+def _columns(text: str) -> tuple[Column, ...]:
+    """`name TYPE meaning`, one a line; `!zstd` after the type sets the compression."""
+    out = []
+    for line in filter(str.strip, text.splitlines()):
+        name, kind, doc = line.strip().split(maxsplit=2)
+        kind, _, packed = kind.partition("!")
+        out.append(Column(name, kind, doc, packed or None))
+    return tuple(out)
+
+
+_PLACE = """
+source INTEGER the source it was read from
+line BIGINT line in the source, from 1
+offset BIGINT byte offset of the record in the (decompressed) source
+"""
+
+_TABLES = (
+    Table(
+        "sources",
+        "One row for every file read, and for every member of an archive.",
+        "import",
+        _columns("""
+        source INTEGER number of the source
+        parent INTEGER the archive it is a member of
+        name VARCHAR path as given; members as archive!member
+        sha256 VARCHAR of the bytes read (after decompression for members)
+        bytes BIGINT bytes read
+        container VARCHAR how records are laid out
+        dialects VARCHAR[] formats found in it
+        records BIGINT records read
+        problem VARCHAR why reading stopped, if it did"""),
+    ),
+    Table(
+        "outcomes",
+        "Conservation: what became of the records of each source. The counts sum to `records`.",
+        "import",
+        _columns("""
+        source INTEGER the source
+        outcome VARCHAR mapped, duplicate, ignored, unknown, unparseable, oversized, masked, unsupported
+        records BIGINT how many records"""),
+    ),
+    Table(
+        "records",
+        "One row for every record that was not mapped.",
+        "import",
+        _columns(
+            _PLACE
+            + """
+        length BIGINT bytes of the record
+        pointer VARCHAR JSON pointer inside the line or file
+        outcome VARCHAR what became of it
+        reason VARCHAR why"""
+        ),
+    ),
+    Table(
+        "traces",
+        "One logical run.",
+        "import",
+        _columns("""
+        trace INTEGER number of the trace
+        trace_id VARCHAR id as recorded
+        source INTEGER the source that first named it
+        framework VARCHAR what ran it
+        scenario VARCHAR task the run belongs to: runs are paired by it
+        domain VARCHAR field of work of the scenario
+        topology VARCHAR declared cell, such as CW-7
+        model VARCHAR generator
+        arm VARCHAR arm of the experiment
+        adversary VARCHAR A0, A1 or A2
+        horizon INTEGER turns allowed
+        pair VARCHAR member of a neighbouring pair
+        started_at TIMESTAMP_NS first known moment
+        request VARCHAR what the user asked for
+        observable VARCHAR[] channels the format can show; NULL means all
+        attributes JSON what else was recorded"""),
+    ),
+    Table(
+        "actors",
+        "Parties of a trace.",
+        "import",
+        _columns("""
+        trace INTEGER the trace
+        actor VARCHAR name, after aliases are resolved
+        kind VARCHAR agent, tool, memory, artifact_store, log, user
+        position VARCHAR original, introduced, unknown
+        roles VARCHAR[] roles as recorded
+        aliases VARCHAR[] other names of the same party
+        evidence VARCHAR the rung that gave the name"""),
+    ),
+    Table(
+        "contents",
+        "Distinct texts: each is stored and scanned once.",
+        "import",
+        _columns("""
+        content UUID BLAKE2b-128 of the text
+        text VARCHAR!zstd the text"""),
+    ),
+    Table(
+        "events",
+        "The one record that produced a content on a channel.",
+        "import",
+        _columns(
+            """
+        event BIGINT number of the event
+        trace INTEGER the trace
+        event_id VARCHAR id as recorded
+        seq BIGINT order in the trace
+        time TIMESTAMP_NS moment, UTC
+        channel VARCHAR C1 to C7
+        kind VARCHAR what it was called in the format
+        sender VARCHAR who produced it; NULL where the record does not tell
+        content UUID the text
+        parent_id VARCHAR id of the causing event, as recorded
+        turn INTEGER turn of the conversation
+        archetype VARCHAR interaction archetype, if annotated
+        flags VARCHAR[] failed, masked, truncated, reference, escaped, not_delivered
+        attributes JSON what else was recorded
+        """
+            + _PLACE
+            + """
+        pointer VARCHAR JSON pointer inside the line or file"""
+        ),
+    ),
+    Table(
+        "deliveries",
+        "Who received an event, and how that is known.",
+        "import",
+        _columns("""
+        event BIGINT the event
+        recipient VARCHAR actor
+        grade VARCHAR declared, structural, broadcast, consumed
+        delivered BOOLEAN false where the record shows it never arrived"""),
+    ),
+    Table(
+        "sightings",
+        "Later copies of a content, and initial inputs: evidence that an actor was shown it.",
+        "import",
+        _columns(
+            """
+        trace INTEGER the trace
+        actor VARCHAR who was shown it
+        kind VARCHAR initial, input, history, state, response, result, artifact
+        seq BIGINT order in the trace, on the same count as events
+        time TIMESTAMP_NS moment, UTC
+        content UUID the text
+        event_id VARCHAR the event it is a copy of, where known
+        """
+            + _PLACE
+            + """
+        pointer VARCHAR JSON pointer inside the line or file"""
+        ),
+    ),
+    Table(
+        "vault",
+        "Protected values (called `values` in prose; the word is reserved in SQL).",
+        "import",
+        _columns("""
+        value BIGINT number of the value
+        attribute VARCHAR what it is, such as ssn
+        value_type VARCHAR format_dependent, value_dependent, contextual
+        type_origin VARCHAR given or inferred
+        subject VARCHAR whose it is
+        scope VARCHAR trace, scenario or case
+        trace INTEGER for scope trace
+        scenario VARCHAR for scope scenario
+        text VARCHAR the value; never shown unless asked for
+        aliases VARCHAR[] other ways to write it
+        fingerprint VARCHAR keyed hash to show in its place
+        origin VARCHAR trace, policy or vault file"""),
+    ),
+    Table(
+        "rules",
+        "Policy rules, from the policy file and from the traces themselves.",
+        "import",
+        _columns("""
+        rule INTEGER number of the rule; lower decides first among equals
+        rule_id VARCHAR name
+        effect VARCHAR allow or sanitize
+        trace INTEGER only in this trace
+        scenario VARCHAR only in this scenario
+        attributes VARCHAR[] attribute names, wildcards allowed
+        value_types VARCHAR[] value types
+        subjects VARCHAR[] subjects
+        channels VARCHAR[] channels
+        recipients VARCHAR[] actor names
+        roles VARCHAR[] actor roles
+        kinds VARCHAR[] actor kinds
+        positions VARCHAR[] actor positions
+        origin VARCHAR trace or policy"""),
+    ),
+    Table(
+        "losses",
+        "What the recording does not hold although it happened.",
+        "import",
+        _columns("""
+        trace INTEGER the trace
+        channel VARCHAR the channel it concerns; NULL means all
+        kind VARCHAR failed_call, masked, truncated, reference, content_missing, dropped, orphan
+        n BIGINT how often
+        detail VARCHAR in the recorder's terms, never content"""),
+    ),
+    Table(
+        "labels",
+        "Published truth, one row a labelled event and leaked attribute; never read by detection.",
+        "import",
+        _columns("""
+        trace INTEGER the trace
+        event_id VARCHAR the event
+        attribute VARCHAR leaked attribute; NULL says the event was labelled clean"""),
+    ),
+    Table(
+        "matches",
+        "Values found in contents.",
+        "detect",
+        _columns("""
+        content UUID the text
+        value BIGINT the value
+        start BIGINT first code point of the first hit
+        stop BIGINT one past its last code point
+        hits BIGINT hits in this text
+        tier INTEGER 1 registry, 2 recogniser or NER, 3 semantic
+        form VARCHAR verbatim, case, ...
+        confidence DOUBLE 0 to 1
+        standing VARCHAR confirmed or possible"""),
+    ),
+    Table(
+        "verdicts",
+        "One row an occurrence: event, value, recipient (NULL where unresolved).",
+        "decide",
+        _columns("""
+        event BIGINT the event
+        trace INTEGER its trace
+        channel VARCHAR its channel
+        value BIGINT the value
+        recipient VARCHAR who received it
+        grade VARCHAR evidence for the recipient
+        standing VARCHAR confirmed or possible
+        static VARCHAR Static-A: allow, sanitize or unruled
+        static_rule VARCHAR the rule that decided it
+        dynamic VARCHAR Dynamic-A: allow, sanitize or unruled
+        dynamic_rule VARCHAR the rule that decided it
+        ruled BOOLEAN some rule mentions the value"""),
+    ),
+    Table(
+        "exposures",
+        "One row for every (trace, value, recipient): the first disclosure and the way to it.",
+        "graph",
+        _columns("""
+        exposure BIGINT number of the exposure
+        trace INTEGER the trace
+        value BIGINT the value
+        recipient VARCHAR who learned it
+        event BIGINT the event of first disclosure
+        seq BIGINT its order
+        sender VARCHAR who sent it
+        via BIGINT the exposure through which the sender had learned it; NULL at the origin
+        origin VARCHAR disclosing agent of the value in this trace
+        carried INTEGER hops the value travelled from its first known holder
+        distance INTEGER realised distance: C2 edges from the disclosing agent; NULL if unreachable or undefined
+        route VARCHAR direct-access, relay-required or undefined
+        position VARCHAR position of the recipient
+        authorised BOOLEAN NULL where no policy rules"""),
+    ),
+    Table(
+        "origins",
+        "The disclosing agent of each value in each trace: the earliest to obtain it by a vault channel.",
+        "graph",
+        _columns("""
+        trace INTEGER the trace
+        value BIGINT the value
+        agent VARCHAR disclosing agent
+        seq BIGINT when it obtained it
+        access VARCHAR initial, C4 or C5"""),
+    ),
+    Table(
+        "coverage",
+        "What can be said of each channel of each trace.",
+        "measure",
+        _columns("""
+        trace INTEGER the trace
+        channel VARCHAR the channel
+        verdict VARCHAR leak, clean or unverifiable
+        reason VARCHAR why it is unverifiable"""),
+    ),
+    Table(
+        "measures",
+        "Every figure, in long form.",
+        "measure",
+        _columns("""
+        name VARCHAR which measure
+        grp JSON its cell
+        k BIGINT numerator
+        n BIGINT denominator
+        rate DOUBLE k / n
+        low DOUBLE lower end of the 95 % Wilson interval
+        high DOUBLE upper end"""),
+    ),
+    Table(
+        "runs",
+        "Every stage that was run, with what it was run on.",
+        "all",
+        _columns("""
+        run INTEGER number of the run
+        stage VARCHAR import, policy, detect, decide, graph, measure
+        version VARCHAR of earwitness
+        parameters JSON what was asked for
+        policy_sha256 VARCHAR of the policy file
+        finished_at TIMESTAMP_NS when
+        seconds DOUBLE how long
+        rows BIGINT rows written"""),
+    ),
+    Table(
+        "meta",
+        "Facts about the case itself.",
+        "all",
+        _columns("""
+        key VARCHAR name
+        value VARCHAR value"""),
+    ),
+)
+
+TABLES: dict[str, Table] = {t.name: t for t in _TABLES}
+IMPORT_TABLES = tuple(t.name for t in _TABLES if t.stage == "import")
+
+
+@cache
+def arrow_schema(name: str) -> pa.Schema:
+    """The Arrow schema of table `name`."""
+    return TABLES[name].arrow

@@ -1,0 +1,78 @@
+"""Points in time from whatever a recorder wrote, as nanoseconds since 1970 UTC."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+
+# A recorder's epoch number is taken by magnitude: 1e11 seconds is the year 5138, so anything above it
+# is a finer unit. The same cut works for ms, us and ns.
+_UNITS = ((1e11, 1_000_000_000), (1e14, 1_000_000), (1e17, 1_000), (float("inf"), 1))
+_LIMIT = 2**63
+
+
+def to_nanos(value: object) -> int | None:
+    """Nanoseconds since 1970 UTC of `value`, or None where it is no time.
+
+    Args:
+        value: ISO 8601 text (zone-less means UTC), digits as text, or an epoch number in s, ms, us or ns.
+    """
+    if isinstance(value, str):
+        return _from_text(value.strip())
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or value < 0:
+        return None
+    for cut, factor in _UNITS:
+        if value < cut:
+            nanos = value * factor if isinstance(value, int) else round(value * factor)
+            return int(nanos) if nanos < _LIMIT else None
+    return None
+
+
+def _from_text(text: str) -> int | None:
+    if text.isascii() and text.isdigit():
+        return to_nanos(int(text)) if len(text) < 25 else None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    whole = int(moment.replace(microsecond=0).timestamp()) * 1_000_000_000
+    nanos = whole + _fraction_nanos(text, moment.microsecond)
+    return nanos if -_LIMIT < nanos < _LIMIT else None
+
+
+def _fraction_nanos(text: str, microsecond: int) -> int:
+    """The fraction in full: `datetime` keeps six digits, OTLP exporters write nine."""
+    _, dot, tail = text.partition(".")
+    digits = ""
+    for char in tail:
+        if not char.isdigit():
+            break
+        digits += char
+    return int(digits[:9].ljust(9, "0")) if dot and len(digits) > 6 else microsecond * 1000
+
+
+def to_iso(nanos: int | None) -> str | None:
+    """ISO 8601 text in UTC of nanoseconds since 1970, without losing a digit."""
+    if nanos is None:
+        return None
+    text = np.datetime_as_string(np.datetime64(nanos, "ns"))
+    head, _, fraction = str(text).partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{head}.{fraction}Z" if fraction else f"{head}Z"
+
+
+def column(values: list[object]) -> npt.NDArray[np.datetime64]:
+    """A column of times; what is no time becomes NaT."""
+    known: dict[object, int | None] = {}
+    out = []
+    for value in values:
+        if value is None:
+            out.append(None)
+            continue
+        if value not in known:
+            known[value] = to_nanos(value)
+        out.append(known[value])
+    return np.array(
+        [np.datetime64("NaT", "ns") if v is None else np.datetime64(v, "ns") for v in out], "datetime64[ns]"
+    )
