@@ -67,9 +67,9 @@ class Writer:
 
     def add_many(self, items: Sequence[Line], places: "Places") -> None:
         """Take many items with their places at once."""
-        kinds = set(map(type, items))
+        kinds = list(dict.fromkeys(map(type, items)))
         if len(kinds) == 1:
-            _WRITERS[kinds.pop()](self, items, places)
+            _WRITERS[kinds[0]](self, items, places)
             return
         for kind in kinds:
             at = [n for n, item in enumerate(items) if type(item) is kind]

@@ -34,7 +34,7 @@ _QUERIES: tuple[tuple[type, str], ...] = (
         Value,
         """SELECT attribute, text AS value, CASE type_origin WHEN 'given' THEN value_type END AS value_type, subject,
                   trace_id AS trace, v.scenario, aliases
-           FROM vault v LEFT JOIN traces t ON v.trace = t.trace WHERE v.origin = 'trace' ORDER BY value""",
+           FROM vault v LEFT JOIN traces t ON v.trace = t.trace WHERE v.origin = 'trace' ORDER BY v.value""",
     ),
     (
         Sighting,
