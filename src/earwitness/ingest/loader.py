@@ -157,6 +157,7 @@ class Router:
         places = [place for _, place in lines_of(block)] if items is not None else []
         if items is None or len(items) != len(places):
             return False
+        self.writer.write()  # what stands before this block comes first
         self.writer.add_many(items, Places([self.source.number] * len(items), places))
         self.source.records += len(items)
         self._count_dialect(cast("Adapter", adapter), len(items))
