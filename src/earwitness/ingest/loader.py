@@ -1,6 +1,6 @@
 """The import: every stream through container, dialect and adapter into the case, with every record accounted for."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -16,13 +16,7 @@ from earwitness.ingest.registry import adapter_for
 from earwitness.ingest.stream import CountingStream
 from earwitness.ingest.writer import Places, Writer
 from earwitness.schema.case import Case
-
-Progress = Callable[[str, int], None]
-
-
-def _silent(name: str, read: int) -> None:
-    """Progress nobody watches."""
-
+from earwitness.schema.progress import Progress, silent
 
 @dataclass
 class Loader:
@@ -36,7 +30,7 @@ class Loader:
 
     case: Case
     limits: Limits = DEFAULT_LIMITS
-    progress: Progress = _silent
+    progress: Progress = silent
     _claimed: set[tuple[str, ...]] = field(default_factory=set)
 
     def claim(self, *key: str) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from earwitness import __version__
 from earwitness.schema.errors import CaseError
 from earwitness.schema.tables import SCHEMA_VERSION, TABLES
+from earwitness.schema.views import VIEWS
 
 # DuckDB may keep this much in memory before it spills beside the case file.
 MEMORY_LIMIT = "400MB"
@@ -135,6 +136,8 @@ class Case:
     def _create(self) -> None:
         for table in TABLES.values():
             self.execute(table.ddl)
+        for view in VIEWS:
+            self.execute(view)
         self.set_meta("schema", str(SCHEMA_VERSION))
         self.set_meta("key", secrets.token_hex(16))
 

@@ -272,6 +272,25 @@ _TABLES = (
         attribute VARCHAR leaked attribute; NULL says the event was labelled clean"""),
     ),
     Table(
+        "parties",
+        "Actors as the policy in force sees them: the roster overrides what the trace says.",
+        "policy",
+        _columns("""
+        trace INTEGER the trace
+        actor VARCHAR name
+        kind VARCHAR agent, tool, memory, artifact_store, log, user
+        position VARCHAR original, introduced, unknown
+        roles VARCHAR[] roles"""),
+    ),
+    Table(
+        "aliases",
+        "Other names the roster of the policy gives to actors.",
+        "policy",
+        _columns("""
+        alias VARCHAR name as recorded
+        actor VARCHAR name of the roster"""),
+    ),
+    Table(
         "matches",
         "Values found in contents.",
         "detect",
@@ -305,6 +324,15 @@ _TABLES = (
         ruled BOOLEAN some rule mentions the value"""),
     ),
     Table(
+        "rulings",
+        "Whether a trace can be judged at all: without rules nothing is a leak, without values nothing is looked for.",
+        "decide",
+        _columns("""
+        trace INTEGER the trace
+        ruled BOOLEAN some policy is in force over it
+        valued BOOLEAN some protected value is in scope"""),
+    ),
+    Table(
         "exposures",
         "One row for every (trace, value, recipient): the first disclosure and the way to it.",
         "graph",
@@ -313,14 +341,16 @@ _TABLES = (
         trace INTEGER the trace
         value BIGINT the value
         recipient VARCHAR who learned it
-        event BIGINT the event of first disclosure
+        event BIGINT the event of first disclosure: the first unauthorised one, if there is any
         seq BIGINT its order
         sender VARCHAR who sent it
-        via BIGINT the exposure through which the sender had learned it; NULL at the origin
+        learned BIGINT the event by which the recipient first came to know, authorised or not
+        learned_seq BIGINT its order
+        via BIGINT the exposure through which the sender had learned it; NULL where it had access itself
         origin VARCHAR disclosing agent of the value in this trace
-        carried INTEGER hops the value travelled from its first known holder
+        carried INTEGER hops the value travelled from an agent with access to the vault; NULL if unknown
         distance INTEGER realised distance: C2 edges from the disclosing agent; NULL if unreachable or undefined
-        route VARCHAR direct-access, relay-required or undefined
+        route VARCHAR for agents: holder, direct-access, relay-required or undefined
         position VARCHAR position of the recipient
         authorised BOOLEAN NULL where no policy rules"""),
     ),

@@ -70,7 +70,7 @@ _Found = Iterator[tuple[Item, str]]
 def _run(run: dict[str, Any]) -> _Found:
     calls = run.get("llm_calls") or []
     arms: dict[str, list[tuple[int, dict[str, Any]]]] = {}
-    for n, message in enumerate(run["channel_messages"]):
+    for n, message in enumerate(_attributed(run["channel_messages"])):
         arms.setdefault(_arm(message, run), []).append((n, message))
     callers = {
         m["llm_call_id"]: (arm, m["source"])
@@ -83,6 +83,15 @@ def _run(run: dict[str, Any]) -> _Found:
             (n, c, callers[c["call_id"]][1]) for n, c in enumerate(calls) if callers.get(c["call_id"], ("",))[0] == arm
         ]
         yield from _arm_of_run(run, arm, messages, mine)
+
+
+def _attributed(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Messages with the call they were made from; a message that names none comes from its source's last call."""
+    last: dict[str, Any] = {}
+    for message in messages:
+        call = message.get("llm_call_id") or last.get(message["source"])
+        last[message["source"]] = call
+        yield {**message, "llm_call_id": call}
 
 
 def _arm(message: dict[str, Any], run: dict[str, Any]) -> str:
@@ -166,7 +175,7 @@ def _steps(
             yield from _message(trace, message, index, seq, failed)
             seq += 1
         waiting = waiting[due:]
-        if call.get("error"):
+        if call.get("error") and not due:
             yield Loss(trace=trace, kind="failed_call", detail=f"model call by {actor}"), f"/llm_calls/{n}"
     for index, message in waiting:
         yield from _message(trace, message, index, seq, failed)

@@ -1,0 +1,1 @@
+"""Detect, decide, measure: what the record says about who learned what."""

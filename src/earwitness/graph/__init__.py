@@ -1,0 +1,1 @@
+"""Execution graph, information-flow graph, distances and the ways values took."""
