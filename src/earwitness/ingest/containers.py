@@ -9,12 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import msgspec
-
-from earwitness.ingest.jsontext import documents
+from earwitness.ingest.jsontext import DecodeError, begins_value, decode, documents
 from earwitness.ingest.limits import Limits
 from earwitness.ingest.record import Place, Record, Skip
-from earwitness.ingest.stream import CountingStream, Readable, RecodedStream
+from earwitness.ingest.stream import CountingStream, DamageError, Readable, RecodedStream
 
 _HEAD = 1 << 18
 _BOMS = (
@@ -31,7 +29,12 @@ _UNSUPPORTED = (
     (b"\x89PNG", "png"),
     (b"ARROW1", "arrow"),
     (b"Obj\x01", "avro"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"Rar!", "rar"),
+    (b"\x04\x22\x4d\x18", "lz4"),
 )
+_NOISE = 1000
+_LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
 _JSON_START = re.compile(rb'\s*(?:[\[{"\-0-9]|null|true|false|NaN|Infinity)')
 
 
@@ -66,9 +69,8 @@ def detect(stream: CountingStream) -> Container:
             return Container(name, source, start, f"a {name} file: this container is not supported")
     if not head.strip():
         return Container("empty", source, start)
-    if not _JSON_START.match(head):
-        return Container("text", source, start, _looked_at(head))
-    return Container(_json_kind(head), source, start)
+    kind = _json_kind(head) if _JSON_START.match(head) else _kind_after_noise(head)
+    return Container(kind, source, start, _looked_at(head) if kind == "text" else None)
 
 
 def _strip_bom(stream: CountingStream, bare: bytes) -> tuple[CountingStream, int]:
@@ -77,7 +79,7 @@ def _strip_bom(stream: CountingStream, bare: bytes) -> tuple[CountingStream, int
             if encoding is None:
                 stream.read(len(bom))
                 return stream, len(bom)
-            return CountingStream(RecodedStream(stream, encoding), stream.limits), 0
+            return CountingStream(RecodedStream(stream, encoding)), 0
     return stream, 0
 
 
@@ -90,68 +92,103 @@ def _looked_at(head: bytes) -> str:
 
 
 def _json_kind(head: bytes) -> str:
-    lines = [line for line in head.split(b"\n") if line.strip()]
-    if _parses(lines[0]):
-        return "jsonl" if len(lines) > 1 else "json"
-    if len(lines) == 1 and len(head) == _HEAD:
-        return "jsonl"  # a first line longer than the head: decoded by the line, whatever it holds
-    if any(line.startswith(b"{") and _parses(line) for line in lines[1:6]):
+    lines = [line.strip() for line in head.split(b"\n") if line.strip()]
+    whole = _parses(lines[0])
+    if len(lines) == 1 and (whole or len(head) == _HEAD):
+        # A first line longer than the head is decoded by the line, but an array by its elements.
+        return "json-array" if lines[0].startswith(b"[") else "json" if whole else "jsonl"
+    if whole or (lines[0][-1:] not in b"{[,:" and any(map(_is_object, lines[1:6]))):
         return "jsonl"
-    if head.lstrip().startswith(b"["):
-        return "json-array"
-    return "json-concatenated"
+    return "json-array" if lines[0].startswith(b"[") else "json-concatenated"
+
+
+def _kind_after_noise(head: bytes) -> str:
+    """What a stream is that begins with something else than JSON: a program's own prints, say."""
+    lines = [line.strip() for line in head.split(b"\n", _NOISE)[:_NOISE]]
+    if any(map(_is_object, lines)):
+        return "jsonl"
+    text = head.decode("utf-8", "surrogateescape")
+    starts = [m.start() for m, _ in zip(_LINE_START.finditer(text), range(3), strict=False)]
+    return "json-concatenated" if any(begins_value(text[at:]) for at in starts) else "text"
+
+
+def _is_object(line: bytes) -> bool:
+    return line.startswith(b"{") and _parses(line)
 
 
 def _parses(line: bytes) -> bool:
     try:
-        msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        decode(line)
+    except DecodeError:
         return False
     return True
 
 
 def blocks(container: Container, limits: Limits) -> Iterator[Block | Skip]:
-    """A JSON-lines stream as blocks of whole lines. Lines over the limit are passed over, and said so."""
-    kept = _Kept()
-    line, offset = 1, container.start
-    while chunk := container.stream.read(limits.block):
-        cut = chunk.rfind(b"\n") + 1
-        if not cut:
-            kept.add(chunk, limits.line)
+    """A JSON-lines stream as blocks of whole lines. Lines over the limit are passed over, and said so.
+
+    Raises:
+        DamageError: after the last line, where the stream is damaged.
+    """
+    size = min(limits.block, limits.line)
+    kept, place = _Kept(limits.line), Place(1, container.start, 0)
+    damage: DamageError | None = None
+    while True:
+        try:
+            chunk = container.stream.read(size)
+        except DamageError as error:
+            chunk, damage = b"", error
+        cut = chunk.rfind(b"\n") + 1 if chunk else 0
+        if chunk and not cut:
+            kept.add(chunk)
             continue
-        first = chunk.find(b"\n") + 1
-        if kept.dropped:
-            length = kept.size + first
-            yield Skip(
-                "oversized", f"line of {length} bytes, over the limit of {limits.line}", Place(line, offset, length)
-            )
-            line, offset, chunk, cut = line + 1, offset + length, chunk[first:], cut - first
-            kept = _Kept()
-        data = b"".join([*kept.parts, chunk[:cut]])
-        if data:
-            yield Block(data, line, offset)
-        line, offset = line + data.count(b"\n"), offset + len(data)
-        kept = _Kept()
-        kept.add(chunk[cut:], limits.line)
-    if kept.dropped:
-        yield Skip(
-            "oversized", f"line of {kept.size} bytes, over the limit of {limits.line}", Place(line, offset, kept.size)
-        )
-    elif kept.size:
-        yield Block(b"".join(kept.parts), line, offset)
+        for piece in kept.close(chunk[:cut], place):
+            yield piece
+            place = _behind(piece)
+        if not chunk:
+            break
+        kept.add(chunk[cut:])
+    if damage:
+        raise damage
+
+
+def _behind(piece: Block | Skip) -> Place:
+    """Where the next line begins."""
+    if isinstance(piece, Block):
+        return Place(piece.line + piece.data.count(b"\n"), piece.offset + len(piece.data), 0)
+    return Place(piece.place.line + 1, piece.place.offset + piece.place.length, 0)
 
 
 class _Kept:
     """The beginning of a line whose end has not been read; its bytes are let go once it is too long."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.parts: list[bytes] = []
-        self.size, self.dropped = 0, False
+        self.size = 0
 
-    def add(self, chunk: bytes, limit: int) -> None:
+    def add(self, chunk: bytes) -> None:
+        """More of the line."""
         self.size += len(chunk)
-        self.dropped = self.dropped or self.size > limit
-        self.parts = [] if self.dropped else [*self.parts, chunk]
+        self.parts.append(chunk)
+        if self.size > self.limit:
+            self.parts.clear()
+
+    def close(self, chunk: bytes, place: Place) -> Iterator[Block | Skip]:
+        """The line with its end, and the whole lines that follow it."""
+        first = chunk.find(b"\n") + 1
+        length = self.size + first
+        if length > self.limit:
+            reason = f"line of {length} bytes, over the limit of {self.limit}"
+            skip = Skip("oversized", reason, Place(place.line, place.offset, length))
+            yield skip
+            place, chunk = _behind(skip), chunk[first:]
+            self.parts.clear()
+        data = b"".join([*self.parts, chunk])
+        self.parts.clear()
+        self.size = 0
+        if data:
+            yield Block(data, place.line, place.offset)
 
 
 def records(container: Container, limits: Limits) -> Iterator[Record | Skip]:

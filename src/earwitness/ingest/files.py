@@ -6,33 +6,19 @@ import os
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-import zstandard
-from isal import igzip, isal_zlib
+from isal import igzip
 
-from earwitness.ingest.limits import Limits
-from earwitness.ingest.stream import BombError, CountingStream, Readable
+from earwitness.ingest.limits import MIB, Limits
+from earwitness.ingest.stream import Budget, CountingStream, DamageError, Readable, ZstdStream, damage_named
 from earwitness.schema.errors import InputError
 
-# What decompressors raise on damaged input.
-DAMAGE = (
-    OSError,
-    EOFError,
-    lzma.LZMAError,
-    zlib.error,
-    isal_zlib.error,
-    zstandard.ZstdError,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    NotImplementedError,
-    RuntimeError,
-    BombError,
-)
+# What reading a stream raises on damaged input.
+DAMAGE = (DamageError,)
 
 
 @dataclass
@@ -62,14 +48,27 @@ def open_all(paths: list[Path], limits: Limits) -> Iterator[Opened]:
         InputError: a path does not exist or cannot be opened.
     """
     for path in paths:
-        if not path.exists():
-            raise InputError(f"{path}: no such file or folder")
+        try:
+            path.stat()
+        except FileNotFoundError:
+            raise InputError(f"{_shown(path)}: no such file or folder") from None
+        except (OSError, ValueError) as error:
+            raise _refusal(path, error) from None
         yield from _open_folder(path, limits) if path.is_dir() else _open_file(path, limits)
+
+
+def cause(error: BaseException) -> str:
+    """What damaged input was found out by, in words that quote nothing of it."""
+    return str(error)
 
 
 def _open_folder(folder: Path, limits: Limits) -> Iterator[Opened]:
     """In name order. Links to folders are not followed: they may form a loop."""
-    for root, folders, files in os.walk(folder, followlinks=False):
+
+    def refuse(error: OSError) -> None:
+        raise _refusal(error.filename or folder, error) from None
+
+    for root, folders, files in os.walk(folder, onerror=refuse, followlinks=False):
         folders.sort()
         for name in [f for f in folders if (Path(root) / f).is_symlink()]:
             yield Opened(str(Path(root) / name), problem="link to a folder, not followed")
@@ -85,95 +84,119 @@ def _open_file(path: Path, limits: Limits) -> Iterator[Opened]:
     try:
         handle = path.open("rb")
     except OSError as error:
-        raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
+        raise _refusal(path, error) from None
     with handle:
-        yield from _unpack(Opened(str(path), "", CountingStream(handle, limits)), limits)
+        stream = CountingStream(handle)
+        unpacker = _Unpacker(limits, Budget(limits, lambda: stream.bytes))
+        yield from unpacker.unpack(Opened(str(path), "", stream))
+
+
+def _refusal(path: Path | str, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or "not a path"
+    return InputError(f"{_shown(path)}: cannot be opened: {reason}")
+
+
+def _shown(path: Path | str) -> str:
+    """A path whose control characters cannot drive a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
 
 
 _MAGICS: tuple[tuple[bytes, str, Callable[[Any], Any]], ...] = (
     (b"\x1f\x8b", "gzip", lambda s: igzip.IGzipFile(fileobj=s, mode="rb")),
-    (b"\x28\xb5\x2f\xfd", "zstd", lambda s: zstandard.ZstdDecompressor().stream_reader(s, read_across_frames=True)),
-    (b"\xfd7zXZ\x00", "xz", lambda s: lzma.LZMAFile(s)),
-    (b"BZh", "bzip2", lambda s: bz2.BZ2File(s)),
+    (b"\x28\xb5\x2f\xfd", "zstd", ZstdStream),
+    (b"\xfd7zXZ\x00", "xz", lzma.LZMAFile),
+    (b"BZh", "bzip2", bz2.BZ2File),
 )
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 
-def _unpack(opened: Opened, limits: Limits) -> Iterator[Opened]:
-    """Peel one layer after another."""
-    stream = cast("CountingStream", opened.stream)
-    try:
-        head = stream.peek(512)
-        for magic, name, opener in _MAGICS:
-            if head.startswith(magic):
-                inner = CountingStream(cast("Readable", opener(stream)), limits, lambda: stream.bytes)
-                yield from _unpack(_layer(opened, name, inner), limits)
-                return
-        if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-            yield from _members(opened, "zip", _zip_members(opened, limits), limits)
-        elif head[257:262] == b"ustar":
-            yield from _members(opened, "tar", _tar_members(opened, limits), limits)
+class _Unpacker:
+    """Peels one file, layer by layer and member by member."""
+
+    def __init__(self, limits: Limits, budget: Budget) -> None:
+        self.limits, self.budget = limits, budget
+
+    def unpack(self, opened: Opened) -> Iterator[Opened]:
+        """The stream itself if it is plain, what is in it if it is packed."""
+        try:
+            head = cast("CountingStream", opened.stream).peek(512)
+        except DamageError as error:
+            opened.problem = f"{opened.packing or 'file'}: {cause(error)}"
+            yield opened
+            return
+        layer = next(((name, opener) for magic, name, opener in _MAGICS if head.startswith(magic)), None)
+        if layer:
+            yield from self._peel(opened, *layer)
+        elif head.startswith(_ZIP):
+            yield from self._members(opened, "zip", self._zip_members)
+        elif _is_tar(head):
+            yield from self._members(opened, "tar", self._tar_members)
         else:
             yield opened
-    except DAMAGE as error:
-        opened.problem = f"{opened.packing or 'file'}: {cause(error)}"
+
+    def _peel(self, opened: Opened, name: str, opener: Callable[[Any], Any]) -> Iterator[Opened]:
+        if opened.packing and opened.packing.count("+") + 1 >= self.limits.nesting:
+            opened.problem = f"packed more than {self.limits.nesting} times over: not opened"
+            yield opened
+            return
+        opened.packing = f"{opened.packing}+{name}".strip("+")
+        opened.stream = CountingStream(cast("Readable", opener(opened.stream)), self.budget)
+        yield from self.unpack(opened)
+
+    def _members(self, opened: Opened, kind: str, reader: Callable[[Opened], Iterator[Opened]]) -> Iterator[Opened]:
+        opened.packing, opened.archive = f"{opened.packing}+{kind}".strip("+"), True
+        deep = opened.depth >= self.limits.nesting
+        opened.problem = f"archives nested deeper than {self.limits.nesting}: not opened" if deep else None
         yield opened
+        if deep:
+            return
+        try:
+            for member in reader(opened):
+                yield from self.unpack(member) if member.stream else iter([member])
+        except DamageError as error:
+            lost = f"{kind}: {cause(error)}; members that would follow are lost"
+            yield Opened(f"{opened.name}!(rest)", problem=lost, depth=opened.depth + 1)
 
-
-def _layer(opened: Opened, packing: str, stream: CountingStream) -> Opened:
-    return Opened(opened.name, f"{opened.packing}+{packing}".strip("+"), stream, depth=opened.depth)
-
-
-def cause(error: BaseException) -> str:
-    """What damaged input was found out by, in words that quote nothing of it."""
-    if isinstance(error, BombError):
-        return f"{error} (a decompression bomb is refused)"
-    return f"the data is damaged or cut off ({type(error).__name__})"
-
-
-def _members(opened: Opened, kind: str, members: Iterator[Opened], limits: Limits) -> Iterator[Opened]:
-    stream = cast("CountingStream", opened.stream)
-    packed = Opened(opened.name, f"{opened.packing}+{kind}".strip("+"), stream, archive=True, depth=opened.depth)
-    if opened.depth >= limits.nesting:
-        packed.problem = f"archives nested deeper than {limits.nesting}: not opened"
-        yield packed
-        return
-    yield packed
-    for member in members:
-        yield from _unpack(member, limits) if member.stream else iter([member])
-
-
-def _tar_members(opened: Opened, limits: Limits) -> Iterator[Opened]:
-    stream = cast("CountingStream", opened.stream)
-    try:
-        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as archive:
+    def _tar_members(self, opened: Opened) -> Iterator[Opened]:
+        with damage_named(), tarfile.open(fileobj=cast("IO[bytes]", opened.stream), mode="r|") as archive:
             for info in archive:
-                name = f"{opened.name}!{info.name}"
-                if info.isfile():
-                    inner = CountingStream(cast("Readable", archive.extractfile(info)), limits)
-                    yield Opened(name, "", inner, depth=opened.depth + 1)
-                elif not info.isdir():
-                    yield Opened(name, problem="link or device in an archive, not followed", depth=opened.depth + 1)
-    except DAMAGE as error:
-        yield Opened(
-            f"{opened.name}!(rest)", problem=f"tar: {cause(error)}; members after this are lost", depth=opened.depth + 1
-        )
+                archive.members = []  # type: ignore[attr-defined]  # else it remembers every header
+                member = Opened(f"{opened.name}!{info.name}", depth=opened.depth + 1)
+                if info.isfile() and not info.issparse():
+                    member.stream = CountingStream(cast("Readable", archive.extractfile(info)))
+                elif info.isdir():
+                    continue
+                else:
+                    member.problem = "link, device or sparse file in an archive, not followed"
+                yield member
 
-
-def _zip_members(opened: Opened, limits: Limits) -> Iterator[Opened]:
-    stream = cast("CountingStream", opened.stream)
-    with tempfile.TemporaryFile() as spool:
-        while chunk := stream.read(1 << 20):
-            spool.write(chunk)
-        with zipfile.ZipFile(spool) as archive:
+    def _zip_members(self, opened: Opened) -> Iterator[Opened]:
+        stream = cast("CountingStream", opened.stream)
+        with tempfile.TemporaryFile() as spool:
+            while chunk := stream.read(MIB):
+                spool.write(chunk)
+            with damage_named():
+                archive = zipfile.ZipFile(spool)
             for info in archive.infolist():
                 if not info.is_dir():
-                    yield _zip_member(opened, archive, info, limits)
+                    yield self._zip_member(opened, archive, info)
+
+    def _zip_member(self, opened: Opened, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Opened:
+        member = Opened(f"{opened.name}!{info.filename}", depth=opened.depth + 1)
+        if info.flag_bits & 1:
+            member.problem = "encrypted; decrypt it first"
+            return member
+        try:
+            with damage_named():
+                member.stream = CountingStream(cast("Readable", archive.open(info)), self.budget)
+        except DamageError as error:
+            member.problem = f"zip: {cause(error)}"
+        return member
 
 
-def _zip_member(opened: Opened, archive: zipfile.ZipFile, info: zipfile.ZipInfo, limits: Limits) -> Opened:
-    name = f"{opened.name}!{info.filename}"
-    if info.flag_bits & 1:
-        return Opened(name, problem="encrypted; decrypt it first", depth=opened.depth + 1)
-    packed = max(info.compress_size, 1)
-    stream = CountingStream(cast("Readable", archive.open(info)), limits, lambda: packed)
-    return Opened(name, "", stream, depth=opened.depth + 1)
+def _is_tar(head: bytes) -> bool:
+    """By the check sum of its first header, so that no text passes for one."""
+    try:
+        return head[257:262] == b"ustar" and bool(tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape"))
+    except tarfile.TarError:
+        return False

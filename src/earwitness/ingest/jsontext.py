@@ -1,20 +1,26 @@
 """JSON as recorders really write it: NaN, lone surrogates, duplicate keys, huge integers, many values in a file."""
 
 import json
+import math
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from earwitness.ingest.limits import Limits
 from earwitness.ingest.record import Place, Record, Skip
-from earwitness.ingest.stream import Readable
+from earwitness.ingest.stream import DamageError, Readable
+from earwitness.schema.words import Outcome
 
 _WINDOW = 4 << 20
-_BLANK = re.compile(r"[\s,]*")
-_RESUME = re.compile(r"\n[{\[]")
+_BLANK = re.compile(r"[\s,\ufeff]*")
 REPEATS = "an object repeats a key, so readers disagree on what it says"
+_TOO_DEEP = "nested too deep to be read"
+_TOO_LONG = "a number with too many digits"
+# No token that a window may cut in two, text apart, is longer.
+_TOKEN = 16
 
 
 class DecodeError(Exception):
@@ -32,8 +38,22 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs)
-_LENIENT = json.JSONDecoder()
+def _number(text: str) -> float | str:
+    """A number beyond what a float holds stays as it is written."""
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+def _decoder(*, strict: bool) -> json.JSONDecoder:
+    """NaN and Infinity become text: as numbers they would turn into null, or poison sums, further on."""
+    return json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=str, parse_float=_number, strict=strict)
+
+
+# Control characters inside a text are let pass in a line; across lines they are the sign of a text that is cut off.
+_LINE, _DOCUMENT = _decoder(strict=False), _decoder(strict=True)
+_MEASURE = json.JSONDecoder(parse_int=str)
+_ANY = msgspec.json.Decoder()
+_SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def decode(raw: bytes) -> Any:
@@ -42,34 +62,63 @@ def decode(raw: bytes) -> Any:
     Raises:
         DecodeError: with cause and column.
     """
-    text = raw.decode("utf-8", "surrogateescape").strip()
+    text = raw.decode("utf-8", "surrogateescape").strip(" \t\r\n\ufeff")
     try:
-        return _DECODER.decode(text)
+        return _LINE.decode(text)
     except json.JSONDecodeError as error:
         raise DecodeError(f"not JSON: {error.msg.lower()} at column {error.pos + 1}") from None
-    except RecursionError:
-        raise DecodeError("nested too deep to be read") from None
-    except _RepeatedKeyError:
-        raise DecodeError(REPEATS) from None
-    except ValueError:
-        raise DecodeError("a number with too many digits") from None
+    except (RecursionError, _RepeatedKeyError, ValueError) as error:
+        raise DecodeError(_unfit(error)) from None
+
+
+def _unfit(error: Exception) -> str:
+    """Why text that may well be JSON is not taken."""
+    if isinstance(error, RecursionError):
+        return _TOO_DEEP
+    return REPEATS if isinstance(error, _RepeatedKeyError) else _TOO_LONG
+
+
+_SPACED_KEY = re.compile(rb'"[ \t\r\n]+:')
+_ESCAPED_QUOTE = re.compile(rb'(\\+)"[ \t\r\n]*:')
 
 
 def keys_written(raw: bytes) -> int:
-    """At least the number of object keys in JSON text (exact where no text inside looks like a key)."""
-    return raw.count(b'":') - raw.count(b'\\":') + raw.count(b'" :') + raw.count(b'"\t:') + raw.count(b'"\n:')
-
-
-_SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
+    """At least the number of object keys in valid JSON; exact where no text begins with a colon."""
+    found = raw.count(b'":')
+    if any(raw.count(space) for space in (b" :", b"\t:", b"\r:", b"\n:")):
+        found += len(_SPACED_KEY.findall(raw))
+    elif not raw.count(b'\\":'):
+        return found
+    # After an odd number of backslashes a quote is text, after an even number it ends one.
+    return found - sum(len(slashes) % 2 for slashes in _ESCAPED_QUOTE.findall(raw))
 
 
 def has_repeats(raw: bytes) -> bool:
-    """Whether lines of JSON objects may repeat a key at the top level; no false negative for objects without nesting."""
+    """Whether lines of JSON objects may repeat a key, at any depth. False is certain."""
+    written = keys_written(raw)
     try:
-        unique = sum(map(len, _SHALLOW.decode_lines(raw)))
+        if sum(map(len, _SHALLOW.decode_lines(raw))) == written:
+            return False
+        return _keys_kept(_ANY.decode_lines(raw)) != written
     except (msgspec.DecodeError, RecursionError):
         return True
-    return unique != keys_written(raw)
+
+
+def _keys_kept(value: Any) -> int:
+    kept, level = 0, [value]
+    while level:
+        kept += sum(len(v) for v in level if type(v) is dict)
+        inner = chain.from_iterable(v.values() if type(v) is dict else v for v in level)
+        level = [v for v in inner if type(v) is dict or type(v) is list]
+    return kept
+
+
+def begins_value(text: str) -> bool:
+    """Whether text begins with a whole JSON object or array."""
+    try:
+        return isinstance(_MEASURE.raw_decode(text)[0], dict | list)
+    except (RecursionError, ValueError):
+        return False
 
 
 def documents(stream: Readable, start: int, limits: Limits, *, array: bool) -> Iterator[Record | Skip]:
@@ -81,78 +130,104 @@ def documents(stream: Readable, start: int, limits: Limits, *, array: bool) -> I
         stream: UTF-8 bytes.
         start: byte offset of the first one.
         limits: the largest value.
-        array: the values are the elements of one array, if the text begins with `[`.
+        array: arrays at the top are taken apart: their elements are the values.
+
+    Raises:
+        DamageError: after the last value, where the stream is damaged.
     """
     window = _Window(stream, start)
-    window.fill(_WINDOW)
-    inside = array and window.enter_array()
-    number = 0
-    while window.skip_blank(closing=inside):
+    inside, number = False, 0
+    while window.skip_blank():
+        if array and window.step("]" if inside else "["):
+            inside, number = not inside, 0
+            continue
         found = _next_document(window, limits)
-        if isinstance(found, Record) and inside:
-            found = Record(found.value, found.place.at(f"/{number}"))
+        yield found if isinstance(found, Skip) or not inside else Record(found.value, found.place.at(f"/{number}"))
         number += 1
-        yield found
+    if inside and not window.damage:
+        yield Skip("unparseable", "the array is not closed: the data is cut off", window.take(window.at))
+    if window.damage:
+        raise window.damage
 
 
 def _next_document(window: "_Window", limits: Limits) -> Record | Skip:
+    decoder, reason = _DOCUMENT, ""
     while True:
         try:
-            value, end = _DECODER.raw_decode(window.text, window.at)
-            if end < len(window.text) or not window.fill(_WINDOW):
-                return Record(value, window.take(end))
-        except RecursionError:
-            return window.give_up("nested too deep to be read")
-        except _RepeatedKeyError:
-            return Skip("unparseable", REPEATS, window.take(_LENIENT.raw_decode(window.text, window.at)[1]))
-        except ValueError as error:
-            cause = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "a number with too many digits"
+            value, end = decoder.raw_decode(window.text, window.at)
+        except json.JSONDecodeError as error:
+            if not _may_be_cut(error):
+                return window.give_up("unparseable", f"not JSON: {error.msg.lower()}")
             if window.size() > limits.line:
-                return window.give_up(f"value over the limit of {limits.line} bytes", oversized=True)
+                return window.give_up("oversized", f"value over the limit of {limits.line} bytes")
             if not window.fill(max(_WINDOW, window.size())):
-                return window.give_up(f"not JSON: {cause}")
+                return window.give_up("unparseable", f"not JSON: {error.msg.lower()}")
+        except RecursionError as error:
+            return window.give_up("unparseable", _unfit(error))
+        except (_RepeatedKeyError, ValueError) as error:  # go on only to find where it ends
+            decoder, reason = _MEASURE, _unfit(error)
+        else:
+            if end == len(window.text) and window.fill(_WINDOW):
+                continue
+            return _finished(value, window.take(end), reason, limits)
+
+
+def _may_be_cut(error: json.JSONDecodeError) -> bool:
+    return error.msg.startswith("Unterminated") or error.pos >= len(error.doc) - _TOKEN
+
+
+def _finished(value: Any, place: Place, reason: str, limits: Limits) -> Record | Skip:
+    if place.length > limits.line:
+        return Skip("oversized", f"value of {place.length} bytes, over the limit of {limits.line}", place)
+    return Skip("unparseable", reason, place) if reason else Record(value, place)
 
 
 class _Window:
-    """A growing piece of decoded text with the line and byte offset of its cursor."""
+    """A growing piece of decoded text with the line, indentation and byte offset of its cursor.
+
+    Damage of the stream counts as its end here; it is kept in `damage`.
+    """
 
     def __init__(self, stream: Readable, offset: int) -> None:
-        self.stream, self.offset, self.line = stream, offset, 1
+        self.stream, self.offset, self.line, self.indent = stream, offset, 1, 0
         self.text, self.at, self._tail = "", 0, b""
+        self.damage: DamageError | None = None
 
     def fill(self, size: int) -> bool:
         """Read more; False at the end of the stream."""
-        raw = self.stream.read(size)
+        raw = self._read(size)
         data = self._tail + raw
         cut = len(data) if not raw else _whole_characters(data)
         self.text = self.text[self.at :] + data[:cut].decode("utf-8", "surrogateescape")
         self._tail, self.at = data[cut:], 0
         return bool(raw)
 
+    def _read(self, size: int) -> bytes:
+        try:
+            return b"" if self.damage else self.stream.read(size)
+        except DamageError as error:
+            self.damage = error
+            return b""
+
     def size(self) -> int:
         """Code points from the cursor to the end of the window."""
         return len(self.text) - self.at
 
-    def enter_array(self) -> bool:
-        """Step over an opening bracket, if there is one."""
-        self.skip_blank(closing=False)
-        if self.text.startswith("[", self.at):
-            self._move(self.at + 1)
-            return True
-        return False
+    def step(self, mark: str) -> bool:
+        """Step over a mark, if it is next."""
+        if not self.text.startswith(mark, self.at):
+            return False
+        self._move(self.at + 1)
+        return True
 
-    def skip_blank(self, *, closing: bool) -> bool:
+    def skip_blank(self) -> bool:
         """Move to the next value; False where there is none."""
         while True:
-            match = _BLANK.match(self.text, self.at)
-            self._move(match.end() if match else self.at)
-            if closing and self.text.startswith("]", self.at):
-                self._move(self.at + 1)
-                continue
+            self._move(_BLANK.match(self.text, self.at).end())  # type: ignore[union-attr]  # it always matches
             if self.at < len(self.text):
                 return True
-            if not self.fill(_WINDOW):
-                return self.at < len(self.text)
+            if not self.fill(_WINDOW) and not self.text:
+                return False
 
     def take(self, end: int) -> Place:
         """The place of the value that ends at `end`, and move behind it."""
@@ -160,17 +235,27 @@ class _Window:
         self._move(end)
         return Place(line, offset, self.offset - offset)
 
-    def give_up(self, reason: str, *, oversized: bool = False) -> Skip:
-        """Step to the next line that could begin a value."""
-        match = _RESUME.search(self.text, self.at + 1)
-        place = self.take(match.start() + 1 if match else len(self.text))
-        return Skip("oversized" if oversized else "unparseable", reason, place)
+    def give_up(self, outcome: Outcome, reason: str) -> Skip:
+        """Step to the next line that could begin a value: one that is indented no deeper than this one."""
+        line, offset, indent = self.line, self.offset, self.indent
+        begins = re.compile(r"\n[ \t]{0,%d}[\[{]" % indent)
+        while not (match := begins.search(self.text, self.at)):
+            edge = self.text.find("\n", max(self.at + 1, len(self.text) - indent - 1))
+            self._move(edge if edge >= 0 else len(self.text))
+            if not self.fill(_WINDOW):
+                self._move(len(self.text))
+                break
+        else:
+            self._move(match.end() - 1)
+        return Skip(outcome, reason, Place(line, offset, self.offset - offset))
 
     def _move(self, to: int) -> None:
         piece = self.text[self.at : to]
         self.line += piece.count("\n")
         self.offset += len(piece) if piece.isascii() else len(piece.encode("utf-8", "surrogateescape"))
         self.at = to
+        if "\n" in piece:
+            self.indent = len(piece) - piece.rindex("\n") - 1
 
 
 def _whole_characters(data: bytes) -> int:

@@ -1,12 +1,36 @@
-"""Byte streams that count, hash and refuse to explode."""
+"""Byte streams that count, hash, and hand out everything that stands before damage."""
 
 import codecs
 import hashlib
 import io
+import lzma
+import struct
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Callable
 from typing import Protocol
 
-from earwitness.ingest.limits import Limits
+import zstandard
+from isal import isal_zlib
+
+from earwitness.ingest.limits import MIB, Limits
+
+# What the standard readers raise on damaged input. ValueError and struct.error: crafted archive headers.
+_BROKEN = (
+    OSError,
+    EOFError,
+    ValueError,
+    struct.error,
+    lzma.LZMAError,
+    zlib.error,
+    isal_zlib.error,
+    zstandard.ZstdError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 class Readable(Protocol):
@@ -17,37 +41,81 @@ class Readable(Protocol):
         ...
 
 
-class BombError(Exception):
+class DamageError(Exception):
+    """The data is damaged or cut off. The message says how that was found out and quotes nothing."""
+
+
+class BombError(DamageError):
     """Decompression gives far more than it was fed."""
 
 
+class damage_named:  # noqa: N801 - reads as a phrase: `with damage_named():`
+    """Turns whatever a reader raises on damaged input into `DamageError`."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, _BROKEN):
+            raise DamageError(f"the data is damaged or cut off ({type(error).__name__})") from None
+
+
+class Budget:
+    """How far one file may expand, with everything that is packed in it, layer upon layer.
+
+    Args:
+        limits: what is taken for a bomb.
+        packed: bytes of the file itself that have been read.
+    """
+
+    def __init__(self, limits: Limits, packed: Callable[[], int]) -> None:
+        self.limits, self.packed = limits, packed
+        self.expanded = 0
+
+    def spend(self, size: int) -> None:
+        """Note decompressed bytes.
+
+        Raises:
+            BombError: there are too many by now.
+        """
+        self.expanded += size
+        if self.expanded > self.limits.expand_free and self.expanded > self.limits.expand_ratio * self.packed():
+            ratio = self.limits.expand_ratio
+            raise BombError(f"expands more than {ratio} times (a decompression bomb is refused)")
+
+
 class CountingStream(io.RawIOBase):
-    """Passes bytes through, counting and hashing them.
+    """Passes bytes through, counting and hashing them. Damage is raised only when all bytes before it were handed out.
 
     Args:
         inner: where bytes come from.
-        limits: with `fed`, the bound on expansion.
-        fed: compressed bytes consumed so far; None where nothing is decompressed.
+        budget: charged with the bytes, if they come out of a decompressor.
     """
 
-    def __init__(self, inner: Readable, limits: Limits, fed: Callable[[], int] | None = None) -> None:
-        self.inner, self.limits, self.fed = inner, limits, fed
+    def __init__(self, inner: Readable, budget: Budget | None = None) -> None:
+        self.budget = budget
         self.bytes = 0
+        # `read` of a buffered decompressor drops what it has when damage follows; `read1` does not.
+        self._some: Callable[[int], bytes] = getattr(inner, "read1", inner.read)
         self._hash = hashlib.sha256()
         self._kept = b""
+        self._damage: DamageError | None = None
 
     def readable(self) -> bool:
         """Always."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Up to `size` bytes.
+        """`size` bytes; fewer only at the end or before damage.
 
         Raises:
-            BombError: the stream expands beyond the limits.
+            DamageError: the next bytes cannot be read.
         """
-        kept, self._kept = self._kept[:size] if size >= 0 else self._kept, self._kept[size:] if size >= 0 else b""
-        return kept or self._pull(size)
+        if size < 0:
+            return b"".join(iter(lambda: self.read(MIB), b""))
+        if not self._kept:
+            return self._pull(size)
+        data, self._kept = self._kept[:size], self._kept[size:]
+        return data
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
         """Fill `buffer` as far as one read does."""
@@ -56,17 +124,18 @@ class CountingStream(io.RawIOBase):
         return len(data)
 
     def peek(self, size: int) -> bytes:
-        """The next bytes without consuming them; fewer only at the end."""
-        while len(self._kept) < size:
-            more = self._pull(size - len(self._kept))
-            if not more:
-                break
-            self._kept += more
+        """The next bytes without consuming them; fewer only at the end or before damage."""
+        try:
+            while len(self._kept) < size and (more := self._pull(size - len(self._kept))):
+                self._kept += more
+        except DamageError:
+            if not self._kept:
+                raise
         return self._kept[:size]
 
     def drain(self) -> None:
         """Read to the end, for the hash of the whole."""
-        while self.read(1 << 20):
+        while self.read(MIB):
             pass
 
     @property
@@ -75,20 +144,71 @@ class CountingStream(io.RawIOBase):
         return self._hash.hexdigest()
 
     def _pull(self, size: int) -> bytes:
-        data = self.inner.read(size)
-        self.bytes += len(data)
-        self._hash.update(data)
-        if (
-            self.fed
-            and self.bytes > self.limits.expand_free
-            and self.bytes > self.limits.expand_ratio * max(self.fed(), 1)
-        ):
-            raise BombError(f"expands more than {self.limits.expand_ratio} times")
-        return data
+        if self._damage:
+            raise self._damage
+        parts: list[bytes] = []
+        try:
+            self._gather(parts, size)
+        except DamageError as error:
+            self._damage = error
+            if not parts:
+                raise
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _gather(self, parts: list[bytes], missing: int) -> None:
+        while missing > 0:
+            with damage_named():
+                data = self._some(missing)
+            if not data:
+                return
+            parts.append(data)
+            missing -= len(data)
+            self.bytes += len(data)
+            self._hash.update(data)
+            if self.budget:
+                self.budget.spend(len(data))
+
+
+class ZstdStream:
+    """Zstandard frames one after another. Unlike the library's own reader, it notices a frame that is cut off."""
+
+    # A block of 4 bytes may stand for 128 KiB, so this much input gives at most 64 MiB at once.
+    _PIECE = 2048
+
+    def __init__(self, inner: Readable) -> None:
+        self.inner = inner
+        self._raw = memoryview(b"")
+        self._out = memoryview(b"")
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes.
+
+        Raises:
+            EOFError: the last frame is cut off.
+        """
+        while not self._out:
+            self._raw = self._raw or memoryview(self.inner.read(MIB))
+            if not self._raw:
+                if self._frame:
+                    raise EOFError
+                return b""
+            self._out = memoryview(self._step())
+        taken, self._out = self._out[:size], self._out[size:]
+        return bytes(taken)
+
+    def _step(self) -> bytes:
+        self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+        piece, self._raw = self._raw[: self._PIECE], self._raw[self._PIECE :]
+        out = self._frame.decompress(piece)
+        if self._frame.eof:
+            self._raw = memoryview(self._frame.unused_data + bytes(self._raw))
+            self._frame = None
+        return out
 
 
 class RecodedStream:
-    """UTF-16 or UTF-32 text as UTF-8 bytes; what cannot be decoded becomes U+FFFD."""
+    """UTF-16 or UTF-32 text as UTF-8 bytes; what cannot be decoded becomes U+FFFD. Offsets then count UTF-8 bytes."""
 
     def __init__(self, inner: Readable, encoding: str) -> None:
         self.inner = inner

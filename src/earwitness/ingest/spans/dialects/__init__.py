@@ -1,0 +1,1 @@
+"""One module a dialect of span attributes: `NAME`, `PRIORITY`, `matches(span)`, `facts(span)`. Found, not listed."""

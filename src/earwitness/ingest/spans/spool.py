@@ -1,0 +1,72 @@
+"""Spans put aside until their trace is complete: on disk, with an index by trace in memory."""
+
+import json
+import tempfile
+from array import array
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from earwitness.ingest.record import Place
+from earwitness.ingest.spans.span import Span
+
+_IN_MEMORY = 8 << 20
+_LENGTH = 4
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(Span).decode
+
+
+class Spool:
+    """Spans by trace.
+
+    The file has no name in the file system and goes with its handle: it holds what the traces hold.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed by `close`
+        self._offsets: dict[str, array[int]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the spans go."""
+        self._file.close()
+        self._offsets.clear()
+
+    def add(self, span: Span) -> None:
+        """Put a span aside."""
+        data = _pack(span)
+        self._file.seek(0, 2)
+        self._offsets.setdefault(span.trace_id, array("q")).append(self._file.tell())
+        self._file.write(len(data).to_bytes(_LENGTH, "big") + data)
+
+    def traces(self) -> Iterator[list[Span]]:
+        """The spans of each trace, traces in order of appearance, spans as they were added."""
+        for offsets in self._offsets.values():
+            yield [self._read(offset) for offset in offsets]
+
+    def _read(self, offset: int) -> Span:
+        self._file.seek(offset)
+        size = int.from_bytes(self._file.read(_LENGTH), "big")
+        return _unpack(self._file.read(size))
+
+
+def _pack(span: Span) -> bytes:
+    try:
+        return _ENCODE(span)
+    except (UnicodeEncodeError, OverflowError):
+        # Lone surrogates and integers above 64 bits have no msgpack form; escaped JSON has one for both.
+        return json.dumps(msgspec.to_builtins(span)).encode("ascii")
+
+
+def _unpack(data: bytes) -> Span:
+    if not data.startswith(b"["):  # no msgpack array begins with this byte
+        return _DECODE(data)
+    row = json.loads(data)
+    return msgspec.convert([*row[:2], Place(*row[2]), *row[3:]], Span)

@@ -1,0 +1,119 @@
+"""Text as recorders leave it: JSON, Python repr, masked, cut. Reading it, and telling copies of it apart."""
+
+import ast
+import json
+import re
+import warnings
+from hashlib import blake2b
+from typing import Any
+
+from earwitness.schema.words import Flag
+
+_LITERAL_LIMIT = 1 << 20
+_STARTS = ('{"', "{'", "[{", '["', "['", "[[", "{\n", "[\n")
+_OBJECT_REPR = re.compile(r"[A-Z]\w*\(\w+=")
+_MASKS = ("__REDACTED__", "[Scrubbed due to ", "<fully masked due to failed mask function>", "[SECRET_DETECTED]")
+_WHOLE_MASKS = {"redacted", "[redacted]", "<redacted>", "***", "[masked]"}
+_WRAPPERS = {"result", "output", "content", "response", "text", "raw", "answer"}
+_DEPTH = 4
+
+
+def loads(text: str) -> Any:
+    """The list or dict a text is the JSON or the Python literal of; None for any other text."""
+    bare = text.strip()
+    if not bare.startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(bare)
+    except (ValueError, RecursionError):
+        return _literal(bare)
+
+
+def _literal(text: str) -> Any:
+    if len(text) > _LITERAL_LIMIT or text[-1] not in "]}":
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a stray backslash in a trace is no fault of ours
+            value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def as_text(value: Any) -> str:
+    """A value as the text of a content: text stays, everything else becomes JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError, RecursionError):
+        return str(value)
+
+
+def is_repr(text: str) -> bool:
+    """Whether a text is the `repr` of an object that is no literal."""
+    return _OBJECT_REPR.match(text) is not None
+
+
+def fingerprint(text: str) -> bytes:
+    """Equal for texts that say the same: white space, JSON layout and wrappers such as `{"result": ...}` aside."""
+    core = unwrap(text)
+    plain = core if isinstance(core, str) else json.dumps(core, sort_keys=True, default=str)
+    return blake2b(" ".join(plain.split()).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def unwrap(text: str) -> Any:
+    """What a text holds inside the wrappers that frameworks put around a result."""
+    value: Any = text
+    for _ in range(_DEPTH):
+        inner = _inner(value)
+        if inner is None:
+            return value
+        value = inner
+    return value
+
+
+def _inner(value: Any) -> Any:
+    if isinstance(value, str):
+        return loads(value)
+    if not isinstance(value, dict):
+        return None
+    if value.get("type") == "tool" and isinstance(value.get("data"), dict):
+        return value["data"].get("content")
+    if "response" in value and value.keys() <= {"id", "name", "response"}:
+        return value["response"]
+    (key, inner), *others = value.items() if value else [("", None)]
+    return inner if not others and key in _WRAPPERS else None
+
+
+def says_nothing(text: str | None) -> bool:
+    """Nothing, or the JSON of nothing."""
+    if text is None or not text.strip():
+        return True
+    core = unwrap(text)
+    return core in ({}, [], "null", "None", "") or core == {"result": None}
+
+
+def masked(text: str) -> bool:
+    """Whether something in the text was hidden before it was recorded."""
+    return any(mark in text for mark in _MASKS) or text.strip().lower() in _WHOLE_MASKS
+
+
+def cut(text: str, limit: int | None) -> bool:
+    """Whether a text was cut: it has exactly the length limit of its trace, or is JSON without an end."""
+    if limit is not None and len(text) == limit:
+        return True
+    return text.startswith(_STARTS) and text.rstrip()[-1] not in "]}" and loads(text) is None
+
+
+def flags_of(text: str, limit: int | None) -> tuple[Flag, ...]:
+    """The flags of a content: masked, truncated."""
+    found: list[Flag] = ["masked"] if masked(text) else []
+    return (*found, "truncated") if text and cut(text, limit) else tuple(found)
+
+
+def length_limit(values: list[str]) -> int | None:
+    """The length at which an exporter cut: the largest one, if three different values have exactly it."""
+    longest = max(map(len, values), default=0)
+    return longest if longest >= 32 and len({v for v in values if len(v) == longest}) >= 3 else None

@@ -1,0 +1,1 @@
+"""Telling: tables, pages and machine-readable reports over a judged case."""
