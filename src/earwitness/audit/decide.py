@@ -13,8 +13,8 @@ from earwitness.schema.words import CHANNELS
 
 _OCCURRENCES = """
     CREATE OR REPLACE TEMP TABLE occurrence AS
-    SELECT f.event, f.trace, t.scenario, f.channel, f.recipient, f.grade, m.value, v.attribute, v.value_type, v.subject,
-           p.kind, p.position, coalesce(p.roles, []) AS roles,
+    SELECT f.event, f.trace, t.scenario, f.channel, f.recipient, f.grade,
+           m.value, v.attribute, v.value_type, v.subject, p.kind, p.position, coalesce(p.roles, []) AS roles,
            CASE WHEN m.confidence < {floor} THEN 'possible' ELSE m.standing END AS standing,
            {spared} AS spared
     FROM flows f JOIN matches m USING (content) JOIN vault v USING (value) JOIN traces t ON t.trace = f.trace
@@ -36,8 +36,8 @@ _TERMS = """
     WITH used AS (SELECT * FROM rules WHERE effect IN ({effects})),
     names AS (SELECT rule, unnest(attributes) AS name FROM used)
     SELECT rule, name AS attribute FROM names WHERE NOT contains(name, '*')
-    UNION SELECT rule, a.attribute FROM names JOIN (SELECT DISTINCT attribute FROM occurrence) a ON a.attribute GLOB name
-    WHERE contains(name, '*')
+    UNION SELECT rule, a.attribute FROM names
+    JOIN (SELECT DISTINCT attribute FROM occurrence) a ON a.attribute GLOB name WHERE contains(name, '*')
     UNION SELECT rule, NULL FROM used WHERE len(attributes) = 0
 """
 
@@ -101,7 +101,8 @@ _RULINGS = """
     ruled AS (
         SELECT trace FROM used WHERE trace IS NOT NULL
         UNION SELECT t.trace FROM used u JOIN traces t ON t.scenario = u.scenario WHERE u.trace IS NULL
-        UNION SELECT trace FROM traces WHERE {given} OR EXISTS (SELECT 1 FROM used WHERE trace IS NULL AND scenario IS NULL)
+        UNION SELECT trace FROM traces WHERE {given}
+            OR EXISTS (SELECT 1 FROM used WHERE trace IS NULL AND scenario IS NULL)
     ), valued AS (
         SELECT trace FROM vault WHERE scope = 'trace'
         UNION SELECT t.trace FROM vault v JOIN traces t ON t.scenario = v.scenario WHERE v.scope = 'scenario'

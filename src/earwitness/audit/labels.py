@@ -19,7 +19,8 @@ _COMPARE = """
     WITH labelled AS (SELECT DISTINCT e.event, e.trace FROM labels l JOIN events e USING (trace, event_id)),
     said AS (SELECT DISTINCT e.event, l.attribute FROM labels l JOIN events e USING (trace, event_id)
              WHERE l.attribute IS NOT NULL),
-    found AS (SELECT DISTINCT v.event, w.attribute FROM verdicts v JOIN vault w USING (value) JOIN labelled USING (event)
+    found AS (SELECT DISTINCT v.event, w.attribute
+              FROM verdicts v JOIN vault w USING (value) JOIN labelled USING (event)
               WHERE v.dynamic = 'sanitize' AND v.standing = 'confirmed'),
     pairs AS (SELECT event, s.attribute IS NOT NULL AS label, f.attribute IS NOT NULL AS analyzer
               FROM said s FULL JOIN found f USING (event, attribute)),

@@ -32,11 +32,13 @@ _FACTS = f"""
             WHERE p.position = 'introduced' AND p.kind = 'agent') GROUP BY trace
     )
     SELECT t.trace, t.arm, t.topology, t.adversary, t.framework, v.verdict,
-           h.trace IS NOT NULL AS leaked, coalesce(h.output, false) AS output, coalesce(h.internal, false) AS internal,
+           h.trace IS NOT NULL AS leaked,
+           coalesce(h.output, false) AS output, coalesce(h.internal, false) AS internal,
            coalesce(h.propagated, false) AS propagated, coalesce(h.introduced, false) AS introduced,
            EXISTS (SELECT 1 FROM parties p WHERE p.trace = t.trace AND p.position <> 'unknown') AS positioned,
            r.ruled AND r.valued AS judged,
-           CASE WHEN i.trace IS NULL THEN 'no-introduced' WHEN t.trace NOT IN (SELECT trace FROM origins) THEN 'undefined'
+           CASE WHEN i.trace IS NULL THEN 'no-introduced'
+                WHEN t.trace NOT IN (SELECT trace FROM origins) THEN 'undefined'
                 WHEN n.direct THEN 'direct-access' ELSE 'relay-required' END AS route
     FROM traces t JOIN ({TRACE_VERDICTS}) v USING (trace) JOIN rulings r USING (trace)
     LEFT JOIN hit h USING (trace) LEFT JOIN introduced i USING (trace) LEFT JOIN near n USING (trace)

@@ -12,7 +12,8 @@ _PARTIES = """
     INSERT INTO parties
     SELECT a.trace, coalesce(al.actor, a.actor), coalesce(any_value(r.kind), first(a.kind)),
            coalesce(any_value(r.position),
-                    CASE WHEN first(a.kind) = 'agent' AND first(a.position) = 'unknown' THEN ? ELSE first(a.position) END),
+                    CASE WHEN first(a.kind) = 'agent' AND first(a.position) = 'unknown' THEN ?
+                         ELSE first(a.position) END),
            list_distinct(flatten(list(coalesce(r.roles, [])) || list(coalesce(a.roles, []))))
     FROM actors a
     LEFT JOIN aliases al ON al.alias = a.actor

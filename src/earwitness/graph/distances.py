@@ -16,52 +16,71 @@ class Distances(NamedTuple):
     hops: Ints
 
 
-def bfs(tails: Ints, heads: Ints, starts: Ints, nodes: int) -> Distances:
+def bfs(tails: Ints, heads: Ints, starts: Ints, groups: Ints) -> Distances:
     """Hops from each start to every node it reaches.
 
-    All starts advance together, one array operation a level, so the cost is that of the edges walked and
-    not of the number of graphs.
+    All searches advance together, one array operation a level, so the cost is that of the edges walked
+    and not of the number of graphs.
 
     Args:
-        tails: edge sources, node numbers in 0..nodes-1.
+        tails: edge sources, as node numbers.
         heads: edge targets.
         starts: node each search begins at.
-        nodes: number of nodes.
+        groups: the graph each node belongs to, non-decreasing; no edge leaves its graph.
     """
     order = np.argsort(tails, kind="stable")
-    heads = heads[order]
-    first = np.searchsorted(tails[order], np.arange(nodes + 1))
-    front = np.arange(len(starts), dtype=np.int64) * nodes + starts
-    seen = front.copy()
-    found, hops = [front], [np.zeros(len(front), np.int64)]
-    level = 0
-    while len(front):
-        level += 1
-        front = np.setdiff1d(_step(front, first, heads, nodes), seen, assume_unique=False)
-        seen = np.union1d(seen, front) if level > 1 or len(front) else seen
-        found.append(front)
-        hops.append(np.full(len(front), level, np.int64))
-    state = np.concatenate(found)
-    return Distances(state // nodes if nodes else state, state % nodes if nodes else state, np.concatenate(hops))
+    heads, first = heads[order], np.searchsorted(tails[order], np.arange(len(groups) + 1))
+    low, high = np.searchsorted(groups, groups[starts]), np.searchsorted(groups, groups[starts], side="right")
+    # A state is (search, node of its graph); all states of all searches stand in one array.
+    base = np.concatenate([[0], np.cumsum(high - low)])
+    seen = np.zeros(int(base[-1]), np.bool_)
+    search, node = np.arange(len(starts), dtype=np.int64), starts.astype(np.int64)
+    found, hops = [], []
+    while len(node):
+        seen[base[search] + node - low[search]] = True
+        found.append((search, node))
+        hops.append(np.full(len(node), len(hops), np.int64))
+        search, node = _step(search, node, first, heads)
+        search, node = _fresh(search, node, base, low, seen)
+    if not found:
+        return Distances(*(np.empty(0, np.int64) for _ in range(3)))
+    return Distances(np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]), np.concatenate(hops))
 
 
-def _step(front: Ints, first: Ints, heads: Ints, nodes: int) -> Ints:
-    """The states one edge away."""
-    start, node = front // nodes, front % nodes
+def _step(search: Ints, node: Ints, first: Ints, heads: Ints) -> tuple[Ints, Ints]:
+    """The states one edge away, with repeats."""
     counts = first[node + 1] - first[node]
-    offsets = np.repeat(first[node] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-    return np.unique(np.repeat(start, counts) * nodes + heads[offsets + np.arange(len(offsets))])
+    offsets = np.repeat(first[node] - (np.cumsum(counts) - counts), counts)
+    return np.repeat(search, counts), heads[offsets + np.arange(len(offsets))]
+
+
+def _fresh(search: Ints, node: Ints, base: Ints, low: Ints, seen: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Those not seen before, each once."""
+    state, at = np.unique(base[search] + node - low[search], return_index=True)
+    at = at[~seen[state]]
+    return search[at], node[at]
 
 
 def chase(parents: Ints) -> Ints:
-    """Steps from each entry of a forest to its root; -1 marks a root. An entry on a cycle gets -1."""
-    depth = np.zeros(len(parents), np.int64)
+    """Steps from each entry of a forest to its root; -1 in `parents` marks a root. On a cycle there is none: -1.
+
+    Pointer doubling: the number of rounds grows with the logarithm of the longest chain.
+    """
+    depth = np.where(parents >= 0, 1, 0)
     at = parents.copy()
-    for _ in range(len(parents) + 1):
-        alive = at >= 0
-        if not alive.any():
+    for _ in range(max(len(parents), 1).bit_length() + 1):
+        alive = np.flatnonzero(at >= 0)
+        if not len(alive):
             return depth
-        depth[alive] += 1
-        at = np.where(alive, parents[at], -1)
+        depth[alive] += depth[at[alive]]
+        at[alive] = at[at[alive]]
     depth[at >= 0] = -1
     return depth
+
+
+def roots(parents: Ints) -> Ints:
+    """The root of each entry of a forest; an entry on or above a cycle gets -1."""
+    at = np.where(parents >= 0, parents, np.arange(len(parents)))
+    for _ in range(max(len(parents), 1).bit_length() + 1):
+        at = at[at]
+    return np.where(parents[at] < 0, at, -1) if len(at) else at

@@ -6,11 +6,10 @@ Set-wise over all traces at once. `walk` gives the way of one exposure, event by
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from earwitness.graph.distances import bfs, chase
+from earwitness.graph.distances import bfs, chase, roots
 from earwitness.schema.case import Case
 
 # Vault access: the agent obtains the value before anyone tells it, by initial input, tool result or memory read.
@@ -38,7 +37,8 @@ _ACCESS = """
 # The disclosing agent is the earliest of them.
 _ORIGINS = """
     INSERT INTO origins
-    SELECT trace, value, arg_min(agent, (seq, agent)), min(seq), arg_min(access, (seq, agent)) FROM access GROUP BY trace, value
+    SELECT trace, value, arg_min(agent, (seq, agent)), min(seq), arg_min(access, (seq, agent))
+    FROM access GROUP BY trace, value
 """
 
 _EXPOSURES = """
@@ -112,28 +112,16 @@ def _ways(case: Case) -> pa.Table:
     """For every exposure the exposure it came through, and the hops from the first known holder."""
     frame = case.frame(_VIA)
     via = frame["via"].fill_null(-1).to_numpy().astype(np.int64)
-    depth = chase(via) + 1
-    known = _known_roots(via, frame["holder"].to_numpy())
+    root, depth = roots(via), chase(via) + 1
+    # Hops are known where the way leads back to an agent that had access to the vault.
+    known = (root >= 0) & frame["holder"].to_numpy()[root] if len(via) else np.zeros(0, np.bool_)
     return pa.table(
         {
             "exposure": frame["exposure"].to_arrow(),
             "via": frame["via"].to_arrow(),
-            "carried": pa.array(depth, pa.int32(), mask=~known | (depth <= 0)),
+            "carried": pa.array(depth, pa.int32(), mask=~known),
         }
     )
-
-
-def _known_roots(via: npt.NDArray[np.int64], holder: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Whether the way of each exposure leads back to an agent that had access to the vault."""
-    known = holder & (via < 0)
-    at = via.copy()
-    for _ in range(len(via)):
-        open_ = (at >= 0) & ~known
-        if not open_.any():
-            break
-        known[open_] = (holder & (via < 0))[at[open_]]
-        at[open_] = via[at[open_]]
-    return known
 
 
 def realised(case: Case) -> pa.Table:
@@ -153,7 +141,8 @@ def realised(case: Case) -> pa.Table:
         nodes, left_on=["trace", "recipient"], right_on=["trace", "sender"], how="left", maintain_order="left"
     )
     begin = starts.join(nodes, on=["trace", "sender"], how="left", maintain_order="left")["node"]
-    found = bfs(tail.to_numpy(), head["node"].to_numpy(), begin.to_numpy(), len(nodes))
+    traces = nodes["trace"].to_numpy().astype(np.int64)
+    found = bfs(tail.to_numpy(), head["node"].to_numpy(), begin.to_numpy(), traces)
     return pa.table(
         {
             "trace": starts["trace"].to_arrow().take(found.start),

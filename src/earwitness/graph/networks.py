@@ -1,5 +1,6 @@
 """The public graphs, as networkx: one trace at a time, on demand."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from earwitness.schema.case import Case
@@ -23,7 +24,7 @@ def execution_graph(case: Case, trace: int) -> "nx.DiGraph":
     by_id = {row[1]: row[0] for row in rows if row[1] is not None}
     for event, event_id, _, channel, sender, seq, time in rows:
         graph.add_node(event, event_id=event_id, channel=channel, sender=sender, seq=seq, time=time)
-    graph.add_edges_from(((a[0], b[0]) for a, b in zip(rows, rows[1:], strict=False)), kind="temporal")
+    graph.add_edges_from(((a[0], b[0]) for a, b in pairwise(rows)), kind="temporal")
     graph.add_edges_from(((by_id[row[2]], row[0]) for row in rows if row[2] in by_id), kind="causal")
     return graph
 

@@ -44,10 +44,12 @@ _QUERIES: tuple[tuple[type, str], ...] = (
     ),
     (
         Event,
-        """SELECT trace_id AS trace, channel, text AS content, event_id AS id, seq, epoch_ns(time) AS time, e.kind, sender,
+        """SELECT trace_id AS trace, channel, text AS content, event_id AS id, seq,
+                  epoch_ns(time) AS time, e.kind, sender,
                   d.to, parent_id AS parent, turn, archetype, flags, e.attributes
            FROM events e JOIN traces t USING (trace) JOIN contents USING (content)
-           LEFT JOIN (SELECT event, list({'actor': recipient, 'grade': grade, 'delivered': delivered} ORDER BY rowid) AS to
+           LEFT JOIN (SELECT event,
+                             list({'actor': recipient, 'grade': grade, 'delivered': delivered} ORDER BY rowid) AS to
                       FROM deliveries GROUP BY event) d USING (event)
            ORDER BY t.trace, seq, event""",
     ),

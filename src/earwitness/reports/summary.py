@@ -19,12 +19,13 @@ FORMAT = "earwitness.audit/1"
 VERDICTS = ("leak", "clean", "unverifiable")
 
 
-def summary(case: Case, *, labels: bool = False) -> dict[str, Any]:
+def summary(case: Case, *, labels: bool = False, reveal: bool = False) -> dict[str, Any]:
     """Everything an audit found, as numbers and names.
 
     Args:
         case: a judged case.
         labels: compare with the labels inside the files.
+        reveal: give protected values in clear, and stamp the object as revealed.
     """
     parts: dict[str, Callable[[Case], Any]] = {
         "records": _records,
@@ -44,6 +45,9 @@ def summary(case: Case, *, labels: bool = False) -> dict[str, Any]:
         **{t: case.count(t) for t in ("traces", "events", "sightings")},
         **{name: part(case) for name, part in parts.items()},
     }
+    if reveal:
+        out["revealed"] = True
+        _reveal(case, out["values"])
     if labels:
         out["labels"] = compare(case)._asdict()
     return out | {"case": str(case.path) if case.path else None}
@@ -58,7 +62,11 @@ def _run(case: Case) -> dict[str, Any]:
     row = case.rows("SELECT parameters, policy_sha256 FROM runs WHERE stage = 'decide' ORDER BY run DESC LIMIT 1")
     parameters = msgspec.json.decode(row[0][0]) if row else {}
     given = case.one("SELECT count(*) FROM rules WHERE origin = 'trace'")
-    policy = {"sha256": row[0][1] if row else None, "rules_from_traces": given, "rules_from_file": case.count("rules") - given}
+    policy = {
+        "sha256": row[0][1] if row else None,
+        "rules_from_traces": given,
+        "rules_from_file": case.count("rules") - given,
+    }
     return {"rules": parameters.get("rules"), "policy": policy}
 
 
@@ -73,7 +81,9 @@ def _losses(case: Case) -> dict[str, int]:
 def _coverage(case: Case) -> dict[str, Any]:
     counts = ", ".join(f"count(*) FILTER (verdict = '{v}')" for v in VERDICTS)
     total = case.rows(f"SELECT {counts} FROM ({TRACE_VERDICTS})")[0]
-    arms = case.rows(f"SELECT arm, {counts} FROM ({TRACE_VERDICTS}) JOIN traces USING (trace) GROUP BY arm ORDER BY arm")
+    arms = case.rows(
+        f"SELECT arm, {counts} FROM ({TRACE_VERDICTS}) JOIN traces USING (trace) GROUP BY arm ORDER BY arm"
+    )
     channels = case.rows(f"SELECT channel, {counts} FROM coverage GROUP BY channel ORDER BY channel")
     reasons = case.rows("""SELECT channel, reason, count(*) FROM coverage WHERE verdict = 'unverifiable'
                            GROUP BY ALL ORDER BY ALL""")
@@ -98,7 +108,8 @@ _VALUES = """
     ), per_channel AS (
         SELECT attribute, fingerprint, channel, count(DISTINCT event) AS n FROM told GROUP BY ALL
     ), channels AS (
-        SELECT attribute, fingerprint, list({'channel': channel, 'n': n} ORDER BY channel) AS events FROM per_channel GROUP BY ALL
+        SELECT attribute, fingerprint, list({'channel': channel, 'n': n} ORDER BY channel) AS events
+        FROM per_channel GROUP BY ALL
     ), totals AS (
         SELECT attribute, fingerprint, count(DISTINCT (trace, recipient)) FILTER (recipient IS NOT NULL) AS recipients,
                count(*) FILTER (dynamic = 'sanitize') AS unauthorised FROM told GROUP BY ALL
@@ -134,6 +145,12 @@ def _values(case: Case) -> list[dict[str, Any]]:
     return out
 
 
+def _reveal(case: Case, values: list[dict[str, Any]]) -> None:
+    texts = dict(case.rows("SELECT DISTINCT ON (fingerprint) fingerprint, text FROM vault"))
+    for value in values:
+        value["text"] = texts[value["fingerprint"]]
+
+
 def _exposure_totals(case: Case) -> dict[str, int]:
     row = case.rows("""SELECT count(*), count(*) FILTER (authorised), count(*) FILTER (authorised IS FALSE),
                               count(*) FILTER (authorised IS NULL) FROM exposures""")[0]
@@ -154,25 +171,43 @@ def _exposures(case: Case) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in case.rows(_EXPOSURES)]
 
 
+_NOTES = (
+    (
+        "SELECT count(*) FROM rulings WHERE NOT ruled",
+        "{n} traces have no policy: nothing in them is called a leak. Give one with --policy.",
+    ),
+    (
+        "SELECT count(*) FROM rulings WHERE NOT valued",
+        "{n} traces have no protected value in scope: nothing was looked for in them. "
+        "Give values with --values or in the policy.",
+    ),
+    (
+        "SELECT count(DISTINCT trace) FROM parties WHERE kind = 'agent' AND position = 'unknown'",
+        "{n} traces have agents of unknown position: new-agent disclosure is a lower bound there. "
+        "Name the roster in the policy.",
+    ),
+    (
+        "SELECT count(*) FROM verdicts WHERE recipient IS NULL",
+        "{n} occurrences have no resolved recipient: they are judged by field only (policy key `fallback`).",
+    ),
+    (
+        "SELECT count(*) FROM verdicts WHERE standing = 'possible'",
+        "{n} occurrences are only possible (short values or low confidence): no rate counts them.",
+    ),
+    (
+        "SELECT count(*) FROM verdicts WHERE dynamic <> 'unruled' AND NOT ruled",
+        "{n} occurrences are of values that no rule mentions: the default decided them.",
+    ),
+    (
+        "SELECT coalesce(sum(records), 0) FROM outcomes WHERE outcome NOT IN ('mapped', 'duplicate', 'ignored')",
+        "{n} records could not be read or are of unknown format: what they hold was not audited (table `records`).",
+    ),
+)
+
+
 def notes(case: Case) -> list[str]:
     """What could not be assessed, and what would change that. Numbers and names only."""
-    asked = (
-        ("SELECT count(*) FROM rulings WHERE NOT ruled",
-         "{n} traces have no policy: nothing in them is called a leak. Give one with --policy."),
-        ("SELECT count(*) FROM rulings WHERE NOT valued",
-         "{n} traces have no protected value in scope: nothing was looked for in them. Give values with --values or in the policy."),
-        ("SELECT count(DISTINCT trace) FROM parties WHERE kind = 'agent' AND position = 'unknown'",
-         "{n} traces have agents of unknown position: new-agent disclosure is a lower bound there. Name the roster in the policy."),
-        ("SELECT count(*) FROM verdicts WHERE recipient IS NULL",
-         "{n} occurrences have no resolved recipient: they are judged by field only (policy key `fallback`)."),
-        ("SELECT count(*) FROM verdicts WHERE standing = 'possible'",
-         "{n} occurrences are only possible (short values or low confidence): no rate counts them."),
-        ("SELECT count(*) FROM verdicts WHERE dynamic <> 'unruled' AND NOT ruled",
-         "{n} occurrences are of values that no rule mentions: the default decided them."),
-        ("SELECT coalesce(sum(records), 0) FROM outcomes WHERE outcome NOT IN ('mapped', 'duplicate', 'ignored')",
-         "{n} records could not be read or are of unknown format: what they hold was not audited (table `records`)."),
-    )  # fmt: skip
-    counted = ((int(case.one(query)), text) for query, text in asked)
+    counted = ((int(case.one(query)), text) for query, text in _NOTES)
     return [text.format(n=f"{n:,}") for n, text in counted if n]
 
 

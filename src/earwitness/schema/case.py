@@ -145,7 +145,8 @@ class Case:
         found = self.meta("schema")
         if found != str(SCHEMA_VERSION):
             raise CaseError(
-                f"{self.path}: case of schema version {found}, this program writes {SCHEMA_VERSION}; import the traces again"
+                f"{self.path}: case of schema version {found}, this program writes {SCHEMA_VERSION}; "
+                "import the traces again"
             )
 
 

@@ -6,7 +6,7 @@ parser speed. Times are nanoseconds since 1970 UTC, or ISO 8601 text, or seconds
 microseconds told apart by magnitude (see `earwitness.schema.times`).
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -23,6 +23,9 @@ from earwitness.schema.words import (
 )
 
 Time = str | int | float
+# What the columns of a case can hold; a record beyond it is reported, not stored.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="type"):
@@ -48,7 +51,7 @@ class Trace(Line, frozen=True, kw_only=True, tag="trace"):
     model: str | None = None
     arm: str | None = None
     adversary: str | None = None
-    horizon: int | None = None
+    horizon: Int32 | None = None
     pair: str | None = None
     started_at: Time | None = None
     request: str | None = None
@@ -75,13 +78,13 @@ class Event(Line, frozen=True, kw_only=True, tag="event"):
     channel: Channel
     content: str
     id: str | None = None
-    seq: int | None = None
+    seq: Int64 | None = None
     time: Time | None = None
     kind: str | None = None
     sender: str | None = None
     to: tuple[str | Delivery, ...] = ()
     parent: str | None = None
-    turn: int | None = None
+    turn: Int32 | None = None
     archetype: str | None = None
     flags: tuple[Flag, ...] = ()
     attributes: dict[str, Any] | None = None
@@ -97,7 +100,7 @@ class Sighting(Line, frozen=True, kw_only=True, tag="sighting"):
     content: str
     actor: str | None = None
     kind: SightingKind = "input"
-    seq: int | None = None
+    seq: Int64 | None = None
     time: Time | None = None
     event: str | None = None
 
@@ -137,7 +140,7 @@ class Loss(Line, frozen=True, kw_only=True, tag="loss"):
     trace: str
     kind: LossKind
     channel: Channel | None = None
-    n: int = 1
+    n: Int64 = 1
     detail: str | None = None
 
 

@@ -18,6 +18,7 @@ transforms: {contextual: rewrite}
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -214,3 +215,23 @@ def _check(policy: Policy, node: Any, name: str) -> None:
 
 def _twice(names: list[str]) -> list[str]:
     return sorted({n for n in names if names.count(n) > 1})
+
+
+def review(policy: Policy, vault: Sequence[PolicyValue] = ()) -> list[str]:
+    """What is well formed but probably not meant: rules that name nobody or nothing the file knows."""
+    values = [*policy.values, *vault]
+    known = {
+        "recipients": {n for m in policy.roster for n in (m.name, *m.aliases)},
+        "roles": {r for m in policy.roster for r in m.roles},
+        "attributes": {v.attribute for v in values},
+        "subjects": {v.subject for v in values if v.subject},
+    }
+    warnings = []
+    for n, rule in enumerate(policy.rules):
+        for key, names in known.items():
+            strange = [s for s in getattr(rule, key) if names and "*" not in s and s not in names]
+            if strange:
+                warnings.append(f"rule {rule.id or n}: {key} not named elsewhere in the policy: {', '.join(strange)}")
+    if policy.default == "allow" and not any(r.effect == "sanitize" for r in policy.rules):
+        warnings.append("default is allow and no rule sanitizes: nothing can be a leak")
+    return warnings

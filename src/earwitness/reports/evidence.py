@@ -1,0 +1,264 @@
+"""Findings with their evidence, set-wise: what pages, exports and tables are made from.
+
+Everything here is masked: a protected value is `attribute` and keyed fingerprint, and any string of a trace
+that happens to contain one (an actor's name, a file name) goes through `Mask` before it is handed out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import ahocorasick_rs
+
+from earwitness.schema.case import Case
+
+# Shorter values are in half of all words: masking them would hide the report, not the secret.
+SHORTEST = 4
+
+
+def _fold(text: str) -> str:
+    """Lower case without changing the length, so that positions stay those of the original."""
+    low = text.lower()
+    if len(low) == len(text):
+        return low
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+class Mask:
+    """Replaces every protected value inside a string by `[attribute #fingerprint]`, whatever its case."""
+
+    def __init__(self, case: Case) -> None:
+        rows = case.rows(
+            """SELECT needle, min(attribute), min(fingerprint) FROM (
+                   SELECT text AS needle, attribute, fingerprint FROM vault
+                   UNION ALL SELECT unnest(aliases), attribute, fingerprint FROM vault)
+               WHERE length(trim(needle)) >= ? GROUP BY needle ORDER BY needle""",
+            [SHORTEST],
+        )
+        names = {_fold(needle.strip()): (attribute, mark or "?") for needle, attribute, mark in rows}
+        self._names = list(names.values())
+        self._automaton = ahocorasick_rs.AhoCorasick(list(names)) if names else None
+        self._known: dict[str, str] = {}
+
+    def __call__(self, text: str) -> str:
+        """`text` without any protected value of four characters or more."""
+        if self._automaton is None or len(text) < SHORTEST:
+            return text
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = self._masked(text)
+        return found
+
+    def _masked(self, text: str) -> str:
+        hits = self._hits(text)
+        for start, stop, index in reversed(hits):
+            text = text[:start] + self._label(index) + text[stop:]
+        return text
+
+    def _hits(self, text: str) -> list[tuple[int, int, int]]:
+        """Spans to hide, in order; overlapping values are one span, so that no rest of one shows."""
+        assert self._automaton is not None
+        merged: list[tuple[int, int, int]] = []
+        raw = self._automaton.find_matches_as_indexes(_fold(text), overlapping=True)
+        for index, start, stop in sorted(raw, key=lambda hit: (hit[1], -hit[2])):
+            if merged and start < merged[-1][1]:
+                first, last, kept = merged[-1]
+                merged[-1] = (first, max(last, stop), kept)
+            else:
+                merged.append((start, stop, index))
+        return merged
+
+    def _label(self, index: int) -> str:
+        """The attribute may itself be named after a value: then the fingerprint stands alone."""
+        attribute, mark = self._names[index]
+        return f"[value #{mark}]" if self._hits(attribute) else f"[{attribute} #{mark}]"
+
+
+class Pattern(NamedTuple):
+    """Findings that are alike: what was learned, by what kind of recipient, on which channel."""
+
+    pattern: int
+    attribute: str
+    kind: str | None
+    position: str
+    channel: str
+    findings: int
+    traces: int
+    values: int
+
+
+class Hop(NamedTuple):
+    """One step of the way of a value."""
+
+    event: int
+    sender: str | None
+    recipient: str
+    channel: str
+    grade: str | None
+    source: str
+    line: int | None
+
+
+class Citation(NamedTuple):
+    """Where the evidence stands: file, hash, position, and the span inside the text of the event."""
+
+    source: str
+    sha256: str
+    line: int | None
+    offset: int | None
+    pointer: str | None
+    start: int | None
+    stop: int | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One value that reached one recipient: the disclosure, what decided on it, the way, the evidence.
+
+    `recipient` is None where the recording does not tell who received it; `exposure` is then None too.
+    """
+
+    exposure: int | None
+    pattern: int
+    trace: int
+    trace_id: str
+    attribute: str
+    fingerprint: str
+    value_type: str | None
+    recipient: str | None
+    kind: str | None
+    position: str
+    sender: str | None
+    channel: str
+    grade: str | None
+    rule: str | None
+    ruled: bool
+    event: int
+    event_id: str | None
+    seq: int | None
+    time: str | None
+    distance: int | None
+    carried: int | None
+    route: str | None
+    access: str | None
+    form: str | None
+    citation: Citation
+    way: tuple[Hop, ...]
+
+
+# Recipients nobody vouched for stand first, then those outside the agents, then the roster itself.
+ORDER_OF_PATTERNS = (
+    "recipients added by the topology first, then recipients outside the agents (users, tools, stores, logs, "
+    "unresolved), then agents of the roster; within each, the pattern seen in most traces"
+)
+_CROSSINGS = """
+    CREATE OR REPLACE TEMP TABLE crossing AS
+    WITH told AS (
+        SELECT x.exposure, x.trace, x.value, x.recipient, x.event, x.seq, x.sender, x.position, x.distance, x.carried,
+               x.route, x.origin FROM exposures x WHERE x.authorised IS NOT DISTINCT FROM {authorised}
+        UNION ALL
+        SELECT NULL, v.trace, v.value, NULL, arg_min(v.event, (e.seq, v.event)), min(e.seq),
+               arg_min(e.sender, (e.seq, v.event)), 'unknown', NULL, NULL, NULL, NULL
+        FROM verdicts v JOIN events e USING (event)
+        WHERE v.recipient IS NULL AND v.dynamic = '{verdict}' AND v.standing = 'confirmed' GROUP BY v.trace, v.value
+    ), judged AS (
+        SELECT t.*, v.channel, v.grade, v.dynamic_rule AS rule, v.ruled, w.attribute, w.fingerprint, w.value_type, p.kind
+        FROM told t
+        JOIN verdicts v ON v.event = t.event AND v.value = t.value AND v.recipient IS NOT DISTINCT FROM t.recipient
+        JOIN vault w ON w.value = t.value
+        LEFT JOIN parties p ON p.trace = t.trace AND p.actor = t.recipient
+        QUALIFY row_number() OVER (PARTITION BY t.trace, t.value, t.recipient ORDER BY v.grade) = 1
+    ), sized AS (
+        SELECT attribute, kind, position, channel, count(*) AS findings, count(DISTINCT trace) AS traces,
+               count(DISTINCT fingerprint) AS fingerprints,
+               CASE WHEN position = 'introduced' THEN 0 WHEN kind IS DISTINCT FROM 'agent' THEN 1 ELSE 2 END AS weight
+        FROM judged GROUP BY ALL
+    ), numbered AS (
+        SELECT *, row_number() OVER (ORDER BY weight, traces DESC, findings DESC, attribute, kind, channel) - 1 AS pattern
+        FROM sized
+    )
+    SELECT j.*, n.pattern, n.findings, n.traces, n.fingerprints,
+           row_number() OVER (PARTITION BY n.pattern ORDER BY j.carried DESC NULLS LAST, j.trace, j.seq, j.value,
+                              j.recipient) AS rank
+    FROM judged j JOIN numbered n ON n.attribute = j.attribute AND n.kind IS NOT DISTINCT FROM j.kind
+        AND n.position = j.position AND n.channel = j.channel
+"""
+_FINDINGS = """
+    SELECT c.exposure, c.pattern, c.trace, t.trace_id, c.attribute, c.fingerprint, c.value_type, c.recipient, c.kind,
+           c.position, c.sender, c.channel, c.grade, c.rule, coalesce(c.ruled, false), c.event, e.event_id, c.seq,
+           strftime(e.time, '%Y-%m-%d %H:%M:%S'), c.distance, c.carried, c.route, o.access,
+           m.form, s.name, s.sha256, e.line, e."offset", e.pointer, m.start, m.stop
+    FROM crossing c
+    JOIN traces t USING (trace) JOIN events e ON e.event = c.event JOIN sources s ON s.source = e.source
+    LEFT JOIN origins o ON o.trace = c.trace AND o.value = c.value
+    LEFT JOIN matches m ON m.content = e.content AND m.value = c.value
+    WHERE c.rank <= ? AND c.pattern < ?
+    QUALIFY row_number() OVER (PARTITION BY c.trace, c.value, c.recipient ORDER BY m.standing, m.tier, m.start) = 1
+    ORDER BY c.pattern, c.rank
+"""
+
+
+class Evidence:
+    """The findings of a judged case.
+
+    Args:
+        case: after an audit.
+        mask: what hides protected values in strings of the traces.
+        unruled: collect what nobody has ruled on, in place of what is unauthorised.
+    """
+
+    def __init__(self, case: Case, mask: Mask, *, unruled: bool = False) -> None:
+        self._case, self._mask = case, mask
+        authorised, verdict = ("NULL", "unruled") if unruled else ("false", "sanitize")
+        case.execute(_CROSSINGS.format(authorised=authorised, verdict=verdict))
+        self.total = case.count("crossing")
+        self.pattern_total = int(case.one("SELECT count(DISTINCT pattern) FROM crossing"))
+
+    def patterns(self, limit: int) -> list[Pattern]:
+        """Groups of findings, worst first."""
+        rows = self._case.rows(
+            """SELECT DISTINCT pattern, attribute, kind, position, channel, findings, traces, fingerprints
+               FROM crossing WHERE pattern < ? ORDER BY pattern""",
+            [limit],
+        )
+        return [Pattern(*row)._replace(attribute=self._mask(row[1])) for row in rows]
+
+    def findings(self, each: int, patterns: int) -> list[Finding]:
+        """Up to `each` findings of each of the first `patterns` patterns; the longest ways first."""
+        rows = self._case.rows(_FINDINGS, [each, patterns])
+        found = ways(self._case, [row[0] for row in rows if row[0] is not None], self._mask)
+        return [self._finding(row, found) for row in rows]
+
+    def _finding(self, row: tuple[object, ...], found: dict[int, tuple[Hop, ...]]) -> Finding:
+        fields = [self._mask(value) if i in _TRACE_TEXT and isinstance(value, str) else value for i, value in enumerate(row)]
+        exposure = row[0]
+        way = found.get(exposure, ()) if isinstance(exposure, int) else ()
+        return Finding(*fields[:24], citation=Citation(*fields[24:]), way=way)  # type: ignore[arg-type]
+
+
+# Columns of _FINDINGS that hold words of the trace or of the policy; hashes and own words are left alone.
+_TRACE_TEXT = frozenset({3, 4, 7, 10, 13, 16, 24, 28})
+
+_WAYS = """
+    WITH RECURSIVE way AS (
+        SELECT exposure AS root, 0 AS back, exposure, via, event, recipient FROM exposures
+        WHERE exposure IN (SELECT unnest(?::BIGINT[]))
+        UNION ALL
+        SELECT w.root, w.back + 1, x.exposure, x.via, x.learned, x.recipient
+        FROM way w JOIN exposures x ON x.exposure = w.via WHERE w.back < 10000
+    )
+    SELECT w.root, w.event, f.sender, w.recipient, f.channel, f.grade, s.name, e.line
+    FROM way w JOIN flows f ON f.event = w.event AND f.recipient = w.recipient
+    JOIN events e ON e.event = w.event JOIN sources s USING (source)
+    QUALIFY row_number() OVER (PARTITION BY w.root, w.back ORDER BY f.grade, f.sender) = 1
+    ORDER BY w.root, w.back DESC
+"""
+
+
+def ways(case: Case, exposures: Sequence[int], mask: Mask) -> dict[int, tuple[Hop, ...]]:
+    """The way of each exposure, first hop first: `earwitness.graph.exposures.walk` for many at once."""
+    out: dict[int, list[Hop]] = {}
+    for root, event, sender, recipient, channel, grade, source, line in case.rows(_WAYS, [list(exposures)]):
+        hop = Hop(event, sender and mask(sender), mask(recipient), channel, grade, mask(source), line)
+        out.setdefault(root, []).append(hop)
+    return {root: tuple(hops) for root, hops in out.items()}

@@ -1,0 +1,151 @@
+"""The audit on a terminal, readable at 100 columns."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from earwitness.reports.text import interval, percent, plain
+from earwitness.schema.words import CHANNEL_TITLES
+
+# Which measures stand in which table, and what the table is called.
+_TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Leakage by channel", ("channel_leakage", "channel_leakage_verifiable")),
+    ("Leakage by run", ("any_leakage", "any_leakage_verifiable", "audit_gap", "audit_gap_verifiable")),
+    ("Recipients", ("surface_leakage", "new_agent_disclosure", "unauthorised_propagation")),
+    ("Routes to introduced recipients", ("route", "route_exposure", "exposure_route")),
+    ("Events", ("event_leakage", "field_disclosure", "raw_leakage", "filtered_leakage")),
+)
+_MANY = 12
+
+
+def print_audit(console: Console, report: dict[str, Any]) -> None:
+    """Print a report object (`earwitness.reports.summary.summary`)."""
+    _head(console, report)
+    for title, names in _TABLES:
+        _measures(console, title, [m for name in names for m in report["measures"] if m["name"] == name])
+    _coverage(console, report["coverage"])
+    _exposures(console, report)
+    _values(console, report["values"])
+    if "labels" in report:
+        _labels(console, report["labels"])
+    _notes(console, report["notes"])
+
+
+def _head(console: Console, report: dict[str, Any]) -> None:
+    records = sum(report["records"].values())
+    console.print(
+        f"[bold]Earwitness audit[/bold]  {report['sources']:,} files, {records:,} records, {report['traces']:,} traces, "
+        f"{report['events']:,} events, {report['sightings']:,} sightings"
+    )
+    policy = report["policy"]
+    given = f"policy file {policy['sha256'][:12]}" if policy["sha256"] else "no policy file"
+    console.print(
+        f"rules: {report['rules']}; {given}; {policy['rules_from_file']:,} rules from the file, "
+        f"{policy['rules_from_traces']:,} from the traces\n"
+    )
+
+
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    for n, column in enumerate(columns):
+        table.add_column(column, justify="left" if n < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _measures(console: Console, title: str, measures: list[dict[str, Any]]) -> None:
+    if not measures:
+        return
+    rows = [
+        (m["name"], _group(m["group"]), f"{m['k']:,}", f"{m['n']:,}", percent(m["rate"]), interval(m["low"], m["high"]))
+        for m in measures
+    ]
+    console.print(_table(title, ("measure", "group", "k", "n", "%", "95 % interval"), rows, left=2))
+    console.print()
+
+
+def _group(group: dict[str, str]) -> str:
+    return plain(" ".join(group.values())) or "all"
+
+
+def _coverage(console: Console, coverage: dict[str, Any]) -> None:
+    rows = [
+        (channel, CHANNEL_TITLES[channel], f"{n['leak']:,}", f"{n['clean']:,}", f"{n['unverifiable']:,}")  # type: ignore[index]
+        for channel, n in coverage["channels"].items()
+    ]
+    rows += [
+        (
+            f"traces{': ' + plain(arm['arm']) if arm['arm'] else ''}",
+            "",
+            *(f"{arm[v]:,}" for v in ("leak", "clean", "unverifiable")),
+        )
+        for arm in coverage["arms"]
+    ]
+    console.print(_table("Coverage (traces)", ("", "", "leak", "clean", "unverifiable"), rows, left=2))
+    reasons = ", ".join(f"{r['channel']} {plain(r['reason'])} ({r['traces']:,})" for r in coverage["reasons"])
+    if reasons:
+        console.print(f"[dim]unverifiable: {reasons}[/dim]")
+    console.print()
+
+
+_WORDS = {True: "authorised", False: "UNAUTHORISED", None: "unruled"}
+
+
+def _exposures(console: Console, report: dict[str, Any]) -> None:
+    shown = report["exposures"][:_MANY]
+    if not shown:
+        return
+    rows = [
+        (
+            plain(x["attribute"]),
+            plain(x["recipient_kind"] or "-"),
+            x["position"],
+            x["route"] or "-",
+            "-" if x["distance"] is None else str(x["distance"]),
+            _WORDS[x["authorised"]],
+            f"{x['n']:,}",
+        )
+        for x in shown
+    ]
+    totals = report["exposure_totals"]
+    title = (
+        f"Exposures: {totals['total']:,}, of which {totals['unauthorised']:,} unauthorised, {totals['unruled']:,} unruled "
+        f"({len(shown)} of {len(report['exposures'])} groups shown)"
+    )
+    columns = ("attribute", "recipient", "position", "route", "hops", "verdict", "n")
+    console.print(_table(title, columns, rows, left=4))
+    console.print()
+
+
+def _values(console: Console, values: list[dict[str, Any]]) -> None:
+    shown = [v for v in values if v["events"]][:_MANY]
+    rows = [
+        (
+            plain(f"{v['attribute']} #{v['fingerprint'][:8]}"),
+            plain(v.get("text", v["value_type"])),
+            " ".join(f"{c}:{n}" for c, n in v["events"].items()),
+            f"{v['sightings']:,}",
+            f"{v['recipients']:,}",
+            f"{v['unauthorised']:,}",
+        )
+        for v in shown
+    ]
+    if rows:
+        title = f"Values ({len(rows)} of {len(values):,} seen)"
+        console.print(_table(title, ("value", "type", "events", "copies", "recipients", "unauthorised"), rows, left=3))
+        console.print()
+
+
+def _labels(console: Console, labels: dict[str, int]) -> None:
+    console.print(
+        f"Labels in the files: {labels['agree']:,} agree, {labels['label_only']:,} only the label, "
+        f"{labels['analyzer_only']:,} only the analyzer; {labels['events_equal']:,} of {labels['events']:,} events equal\n"
+    )
+
+
+def _notes(console: Console, notes: list[str]) -> None:
+    for note in notes:
+        console.print(f"[yellow]note[/yellow] {plain(note)}")
