@@ -1,6 +1,7 @@
 """The public AgentLeak runs: published figures recomputed, labels reproduced on every message."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,14 +11,15 @@ from earwitness.audit.rulesets import LITERAL
 from earwitness.ingest.loader import Loader
 from earwitness.reports.summary import summary
 from earwitness.schema.case import Case
-from tests.conftest import shared
 
 pytestmark = pytest.mark.real
 
+Shared = Callable[[str], list[Path]]
+
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    corpus = shared("data/agentleak_traces/traces_3214.tar.xz")
+def report(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Iterator[dict[str, Any]]:
+    corpus = shared("data/agentleak_traces/traces_3214.tar.xz")[0]
     with Case(tmp_path_factory.mktemp("agentleak") / "case.duckdb") as case:
         Loader(case).load([corpus])
         audit(case, Request(rules=LITERAL))
@@ -66,13 +68,13 @@ def test_conservation(report: dict[str, Any]) -> None:
     assert report["records"] == {"mapped": 3214}
 
 
-def test_labels_are_no_input_of_detection(tmp_path: Any) -> None:
+def test_labels_are_no_input_of_detection(tmp_path: Path, shared: Shared) -> None:
     """The same verdicts come out when every label in the case is gone."""
-    folder = shared("data/agentleak_traces/traces")
+    runs = shared("data/agentleak_traces/traces/*.json")[:20]
     counts = []
     for keep in (True, False):
         with Case(tmp_path / f"{keep}.duckdb") as case:
-            Loader(case).load(sorted(folder.iterdir())[:20])
+            Loader(case).load(runs)
             if not keep:
                 case.clear("labels")
             audit(case, Request(rules=LITERAL))

@@ -37,7 +37,9 @@ policies = st.builds(
     default=st.sampled_from(["allow", "sanitize"]),
     rules=st.lists(rules, max_size=4).map(tuple),
     fallback=st.sampled_from([{}, {"C2": "closed"}, {"C1": "closed", "C2": "field"}]),
-    roster=st.just((Member(name="lead", roles=("boss",)), Member(name="worker", position="introduced", roles=("clerk",)))),
+    roster=st.just(
+        (Member(name="lead", roles=("boss",)), Member(name="worker", position="introduced", roles=("clerk",)))
+    ),
 )
 
 
@@ -125,4 +127,8 @@ def test_judging_again_changes_only_the_judgement(tmp_path: Path) -> None:
         assert {row[4] for row in verdicts(case, open_)} == {"allow"}
         assert {row[4] for row in verdicts(case, closed)} == {"sanitize"}
         assert case.count("events") == 15
-        assert [r[0] for r in case.rows("SELECT stage FROM runs ORDER BY run")] == ["import"] + ["policy", "detect", "decide"] * 2
+        assert [r[0] for r in case.rows("SELECT stage FROM runs ORDER BY run")] == ["import"] + [
+            "policy",
+            "detect",
+            "decide",
+        ] * 2

@@ -1,14 +1,15 @@
 """Wilson intervals against published ones, in this repository and in the reference tables where they are at hand."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from earwitness.audit.stats import wilson
-from tests.conftest import shared
 
 ROWS = json.loads((Path(__file__).parent.parent / "golden/stats/wilson.json").read_text())["rows"]
 
@@ -24,8 +25,8 @@ def test_published_intervals(row: dict[str, float]) -> None:
 
 
 @pytest.mark.real
-def test_reference_tables() -> None:
-    rows = json.loads(shared("reference/paper_tables.json").read_text())["wilson_95"]
+def test_reference_tables(shared: Callable[[str], list[Path]]) -> None:
+    rows = json.loads(shared("reference/paper_tables.json")[0].read_text())["wilson_95"]
     assert len(rows) == 10
     for row in rows:
         low, high = percent(row["k_derived"], row["n"])
@@ -41,6 +42,15 @@ def test_interval_holds_the_rate(counts: tuple[int, int]) -> None:
     low, high = wilson(k, n)
     assert 0 <= low <= k / n + 1e-12
     assert k / n - 1e-12 <= high <= 1
+
+
+@given(
+    st.integers(1, 5_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
+    st.sampled_from([0.9, 0.95, 0.99]),
+)
+def test_scipy_agrees(counts: tuple[int, int], level: float) -> None:
+    expected = binomtest(*counts).proportion_ci(level, method="wilson")
+    assert wilson(*counts, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 @pytest.mark.parametrize(("k", "n"), [(1, 0), (-1, 5), (6, 5)])

@@ -17,7 +17,9 @@ def test_bfs_equals_networkx(pairs: list[tuple[int, int]], starts: list[int]) ->
     mine = {(int(s), int(n)): int(h) for s, n, h in zip(*found, strict=True)}
     graph = nx.DiGraph(pairs)
     graph.add_nodes_from(range(8))
-    expected = {(i, n): h for i, s in enumerate(starts) for n, h in nx.single_source_shortest_path_length(graph, s).items()}
+    expected = {
+        (i, n): h for i, s in enumerate(starts) for n, h in nx.single_source_shortest_path_length(graph, s).items()
+    }
     assert mine == expected
     assert len(found.node) == len(mine)
 
@@ -53,4 +55,11 @@ def test_roots(raw: list[int]) -> None:
 def test_many_graphs_do_not_mix() -> None:
     """Two graphs of three nodes each, a search in either."""
     found = bfs(np.array([0, 1, 3, 4]), np.array([1, 2, 4, 5]), np.array([3, 0]), np.array([0, 0, 0, 1, 1, 1]))
-    assert set(zip(*(map(int, c) for c in found), strict=True)) == {(0, 3, 0), (0, 4, 1), (0, 5, 2), (1, 0, 0), (1, 1, 1), (1, 2, 2)}
+    assert set(zip(*(map(int, c) for c in found), strict=True)) == {
+        (0, 3, 0),
+        (0, 4, 1),
+        (0, 5, 2),
+        (1, 0, 0),
+        (1, 1, 1),
+        (1, 2, 2),
+    }

@@ -5,7 +5,6 @@ searched as a whole. Hits that straddle two contents are dropped; the search rep
 nothing is lost by it. Spans are code points of the original text.
 """
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
@@ -104,45 +103,58 @@ def _character(data: Bytes, at: int, low: int, high: int) -> str:
 
 
 def lower(texts: pa.Array) -> Batch:
-    """Contents lower-cased as Python does it, at the speed of one call over all of them."""
+    """Contents lower-cased as Python does it, at the speed of one pass over bytes.
+
+    Contents without cased letters beyond ASCII need no more than ASCII folding; the others are done one by one.
+    """
     texts = texts.cast(pa.large_string())
     bounds = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
     raw = bytes(memoryview(texts.buffers()[2] or b"")[bounds[0] : bounds[-1]])
     bounds = bounds - bounds[0]
     if raw.isascii():
         return Batch(raw.lower(), bounds, {})
-    text = raw.decode()
-    if not _changing().search(text):
-        return Batch(text.lower().encode(), bounds, {})
-    return _lower_each(raw, bounds)
+    rows = _cased_rows(np.frombuffer(raw, np.uint8), bounds)
+    return _lower_rows(raw, bounds, rows) if len(rows) else Batch(raw.lower(), bounds, {})
 
 
-def _lower_each(raw: bytes, bounds: Ints) -> Batch:
-    """The slow way, for batches in which lower-casing changes the length of a character."""
-    pieces, stretched = [], {}
-    for row in range(len(bounds) - 1):
-        text = raw[bounds[row] : bounds[row + 1]].decode()
-        if _changing().search(text):
-            stretched[row] = text
-        pieces.append(text.lower().encode())
-    lengths = np.array([len(p) for p in pieces], np.int64)
-    return Batch(b"".join(pieces), np.concatenate([[0], np.cumsum(lengths)]), stretched)
+def _cased_rows(data: Bytes, bounds: Ints) -> Ints:
+    """Contents that hold a character beyond ASCII which may have another lower case."""
+    leads = np.flatnonzero(data >= 0xC0)
+    # A lead byte is never the last of a content, so the byte behind it is of the same character.
+    at = leads[_cased_pairs()[data[leads], data[np.minimum(leads + 1, len(data) - 1)]]]
+    return np.unique(np.searchsorted(bounds, at, side="right") - 1)
+
+
+@cache
+def _cased_pairs() -> npt.NDArray[np.bool_]:
+    """By the first two bytes of a character: whether some character that begins so changes in lower case."""
+    pairs = np.zeros((256, 256), np.bool_)
+    for code in range(128, _CASED):
+        char = chr(code)
+        if char.lower() != char:
+            raw = char.encode()
+            pairs[raw[0], raw[1]] = True
+    return pairs
 
 
 # No character above the supplementary cased alphabets has a lower case.
 _CASED = 0x20000
 
 
-@cache
-def _changing() -> re.Pattern[str]:
-    """The few characters whose lower case has another length in UTF-8."""
-    changing = [chr(c) for c in range(128, _CASED) if not 0xD800 <= c < 0xE000 and _changes(chr(c))]
-    return re.compile(f"[{re.escape(''.join(changing))}]")
-
-
-def _changes(char: str) -> bool:
-    low = char.lower()
-    return low != char and len(low.encode()) != len(char.encode())
+def _lower_rows(raw: bytes, bounds: Ints, rows: Ints) -> Batch:
+    """The given contents one by one, what lies between them as it is."""
+    pieces, stretched, at = [], {}, 0
+    lengths = np.diff(bounds)
+    for row in rows.tolist():
+        text = raw[bounds[row] : bounds[row + 1]].decode()
+        low = text.lower()
+        piece = low.encode()
+        pieces += [raw[at : bounds[row]].lower(), piece]
+        at = bounds[row + 1]
+        if len(low) != len(text):
+            stretched[row] = text
+        lengths[row] = len(piece)
+    return Batch(b"".join([*pieces, raw[at:].lower()]), np.concatenate([[0], np.cumsum(lengths)]), stretched)
 
 
 def _collect(batch: Batch, rows: Ints, found: Ints) -> pl.DataFrame:
@@ -160,9 +172,11 @@ def _code_points(batch: Batch, rows: Ints, starts: Ints, stops: Ints) -> tuple[I
     base = batch.bounds[rows]
     if batch.data.isascii():
         return starts - base, stops - base
-    begins = (np.frombuffer(batch.data, np.uint8) & 0xC0) != 0x80
-    before = np.concatenate([[0], np.cumsum(begins, dtype=np.int32)])
-    low, high = before[starts] - before[base], before[stops] - before[base]
+    # Bytes that continue a character, as signed numbers the lowest.
+    inner = np.flatnonzero(np.frombuffer(batch.data, np.int8) < -64)
+    skipped = np.searchsorted(inner, base)
+    low = starts - base - (np.searchsorted(inner, starts) - skipped)
+    high = stops - base - (np.searchsorted(inner, stops) - skipped)
     for n in [n for n, row in enumerate(rows) if int(row) in batch.stretched]:
         low[n], high[n] = _unstretch(batch.stretched[int(rows[n])], int(low[n]), int(high[n]))
     return low, high

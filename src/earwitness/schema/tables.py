@@ -1,75 +1,12 @@
 """Every table of a case: columns, DuckDB and Arrow types, and what they mean. The one place they are written."""
 
-from dataclasses import dataclass
 from functools import cache
 
 import pyarrow as pa
 
+from earwitness.schema.columns import Table, columns
+
 SCHEMA_VERSION = 1
-
-_ARROW: dict[str, pa.DataType] = {
-    "BIGINT": pa.int64(),
-    "INTEGER": pa.int32(),
-    "DOUBLE": pa.float64(),
-    "BOOLEAN": pa.bool_(),
-    "VARCHAR": pa.string(),
-    "VARCHAR[]": pa.list_(pa.string()),
-    "TIMESTAMP_NS": pa.timestamp("ns"),
-    "UUID": pa.uuid(),
-    "JSON": pa.string(),
-}
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: name, DuckDB type, meaning."""
-
-    name: str
-    type: str
-    doc: str
-    compression: str | None = None
-
-    @property
-    def arrow(self) -> pa.DataType:
-        """The Arrow type batches carry this column in."""
-        return _ARROW[self.type]
-
-    @property
-    def ddl(self) -> str:
-        """The column as DuckDB declares it."""
-        packed = f" USING COMPRESSION {self.compression}" if self.compression else ""
-        return f'"{self.name}" {"VARCHAR" if self.type == "JSON" else self.type}{packed}'
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: name, meaning, the stage that writes it, columns."""
-
-    name: str
-    doc: str
-    stage: str
-    columns: tuple[Column, ...]
-
-    @property
-    def arrow(self) -> pa.Schema:
-        """The Arrow schema of the table."""
-        return pa.schema([(c.name, c.arrow) for c in self.columns])
-
-    @property
-    def ddl(self) -> str:
-        """The statement that creates the table."""
-        return f'CREATE TABLE IF NOT EXISTS "{self.name}" ({", ".join(c.ddl for c in self.columns)})'
-
-
-def _columns(text: str) -> tuple[Column, ...]:
-    """`name TYPE meaning`, one a line; `!zstd` after the type sets the compression."""
-    out = []
-    for line in filter(str.strip, text.splitlines()):
-        name, kind, doc = line.strip().split(maxsplit=2)
-        kind, _, packed = kind.partition("!")
-        out.append(Column(name, kind, doc, packed or None))
-    return tuple(out)
-
 
 _PLACE = """
 source INTEGER the source it was read from
@@ -82,7 +19,7 @@ _TABLES = (
         "sources",
         "One row for every file read, and for every member of an archive.",
         "import",
-        _columns("""
+        columns("""
         source INTEGER number of the source
         parent INTEGER the archive it is a member of
         name VARCHAR path as given; members as archive!member
@@ -97,7 +34,7 @@ _TABLES = (
         "outcomes",
         "Conservation: what became of the records of each source. The counts sum to `records`.",
         "import",
-        _columns("""
+        columns("""
         source INTEGER the source
         outcome VARCHAR mapped, duplicate, ignored, unknown, unparseable, oversized, masked, unsupported
         records BIGINT how many records"""),
@@ -106,7 +43,7 @@ _TABLES = (
         "records",
         "One row for every record that was not mapped.",
         "import",
-        _columns(
+        columns(
             _PLACE
             + """
         length BIGINT bytes of the record
@@ -119,7 +56,7 @@ _TABLES = (
         "traces",
         "One logical run.",
         "import",
-        _columns("""
+        columns("""
         trace INTEGER number of the trace
         trace_id VARCHAR id as recorded
         source INTEGER the source that first named it
@@ -141,7 +78,7 @@ _TABLES = (
         "actors",
         "Parties of a trace.",
         "import",
-        _columns("""
+        columns("""
         trace INTEGER the trace
         actor VARCHAR name, after aliases are resolved
         kind VARCHAR agent, tool, memory, artifact_store, log, user
@@ -154,7 +91,7 @@ _TABLES = (
         "contents",
         "Distinct texts: each is stored and scanned once.",
         "import",
-        _columns("""
+        columns("""
         content UUID BLAKE2b-128 of the text
         text VARCHAR!zstd the text"""),
     ),
@@ -162,7 +99,7 @@ _TABLES = (
         "events",
         "The one record that produced a content on a channel.",
         "import",
-        _columns(
+        columns(
             """
         event BIGINT number of the event
         trace INTEGER the trace
@@ -188,7 +125,7 @@ _TABLES = (
         "deliveries",
         "Who received an event, and how that is known.",
         "import",
-        _columns("""
+        columns("""
         event BIGINT the event
         recipient VARCHAR actor
         grade VARCHAR declared, structural, broadcast, consumed
@@ -198,7 +135,7 @@ _TABLES = (
         "sightings",
         "Later copies of a content, and initial inputs: evidence that an actor was shown it.",
         "import",
-        _columns(
+        columns(
             """
         trace INTEGER the trace
         actor VARCHAR who was shown it
@@ -217,7 +154,7 @@ _TABLES = (
         "vault",
         "Protected values (called `values` in prose; the word is reserved in SQL).",
         "import",
-        _columns("""
+        columns("""
         value BIGINT number of the value
         attribute VARCHAR what it is, such as ssn
         value_type VARCHAR format_dependent, value_dependent, contextual
@@ -235,7 +172,7 @@ _TABLES = (
         "rules",
         "Policy rules, from the policy file and from the traces themselves.",
         "import",
-        _columns("""
+        columns("""
         rule INTEGER number of the rule; lower decides first among equals
         rule_id VARCHAR name
         effect VARCHAR allow or sanitize
@@ -255,7 +192,7 @@ _TABLES = (
         "losses",
         "What the recording does not hold although it happened.",
         "import",
-        _columns("""
+        columns("""
         trace INTEGER the trace
         channel VARCHAR the channel it concerns; NULL means all
         kind VARCHAR failed_call, masked, truncated, reference, content_missing, dropped, orphan
@@ -266,7 +203,7 @@ _TABLES = (
         "labels",
         "Published truth, one row a labelled event and leaked attribute; never read by detection.",
         "import",
-        _columns("""
+        columns("""
         trace INTEGER the trace
         event_id VARCHAR the event
         attribute VARCHAR leaked attribute; NULL says the event was labelled clean"""),
@@ -275,7 +212,7 @@ _TABLES = (
         "parties",
         "Actors as the policy in force sees them: the roster overrides what the trace says.",
         "policy",
-        _columns("""
+        columns("""
         trace INTEGER the trace
         actor VARCHAR name
         kind VARCHAR agent, tool, memory, artifact_store, log, user
@@ -286,7 +223,7 @@ _TABLES = (
         "aliases",
         "Other names the roster of the policy gives to actors.",
         "policy",
-        _columns("""
+        columns("""
         alias VARCHAR name as recorded
         actor VARCHAR name of the roster"""),
     ),
@@ -294,7 +231,7 @@ _TABLES = (
         "matches",
         "Values found in contents.",
         "detect",
-        _columns("""
+        columns("""
         content UUID the text
         value BIGINT the value
         start BIGINT first code point of the first hit
@@ -309,7 +246,7 @@ _TABLES = (
         "verdicts",
         "One row an occurrence: event, value, recipient (NULL where unresolved).",
         "decide",
-        _columns("""
+        columns("""
         event BIGINT the event
         trace INTEGER its trace
         channel VARCHAR its channel
@@ -327,7 +264,7 @@ _TABLES = (
         "rulings",
         "Whether a trace can be judged at all: without rules nothing is a leak, without values nothing is looked for.",
         "decide",
-        _columns("""
+        columns("""
         trace INTEGER the trace
         ruled BOOLEAN some policy is in force over it
         valued BOOLEAN some protected value is in scope"""),
@@ -336,7 +273,7 @@ _TABLES = (
         "exposures",
         "One row for every (trace, value, recipient): the first disclosure and the way to it.",
         "graph",
-        _columns("""
+        columns("""
         exposure BIGINT number of the exposure
         trace INTEGER the trace
         value BIGINT the value
@@ -358,7 +295,7 @@ _TABLES = (
         "origins",
         "The disclosing agent of each value in each trace: the earliest to obtain it by a vault channel.",
         "graph",
-        _columns("""
+        columns("""
         trace INTEGER the trace
         value BIGINT the value
         agent VARCHAR disclosing agent
@@ -369,7 +306,7 @@ _TABLES = (
         "coverage",
         "What can be said of each channel of each trace.",
         "measure",
-        _columns("""
+        columns("""
         trace INTEGER the trace
         channel VARCHAR the channel
         verdict VARCHAR leak, clean or unverifiable
@@ -379,7 +316,7 @@ _TABLES = (
         "measures",
         "Every figure, in long form.",
         "measure",
-        _columns("""
+        columns("""
         name VARCHAR which measure
         grp JSON its cell
         k BIGINT numerator
@@ -392,7 +329,7 @@ _TABLES = (
         "runs",
         "Every stage that was run, with what it was run on.",
         "all",
-        _columns("""
+        columns("""
         run INTEGER number of the run
         stage VARCHAR import, policy, detect, decide, graph, measure
         version VARCHAR of earwitness
@@ -406,7 +343,7 @@ _TABLES = (
         "meta",
         "Facts about the case itself.",
         "all",
-        _columns("""
+        columns("""
         key VARCHAR name
         value VARCHAR value"""),
     ),

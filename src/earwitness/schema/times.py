@@ -1,6 +1,7 @@
 """Points in time from whatever a recorder wrote, as nanoseconds since 1970 UTC."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +10,11 @@ import numpy.typing as npt
 # is a finer unit. The same cut works for ms, us and ns.
 _UNITS = ((1e11, 1_000_000_000), (1e14, 1_000_000), (1e17, 1_000), (float("inf"), 1))
 _LIMIT = 2**63
+_NAT = -_LIMIT
+# From here on a number can only be nanoseconds.
+_NANOS_FROM = int(_UNITS[-2][0])
+
+Times = npt.NDArray[np.datetime64]
 
 
 def to_nanos(value: object) -> int | None:
@@ -62,17 +68,13 @@ def to_iso(nanos: int | None) -> str | None:
     return f"{head}.{fraction}Z" if fraction else f"{head}Z"
 
 
-def column(values: list[object]) -> npt.NDArray[np.datetime64]:
+def column(values: list[Any]) -> Times:
     """A column of times; what is no time becomes NaT."""
-    known: dict[object, int | None] = {}
-    out = []
-    for value in values:
-        if value is None:
-            out.append(None)
-            continue
-        if value not in known:
-            known[value] = to_nanos(value)
-        out.append(known[value])
-    return np.array(
-        [np.datetime64("NaT", "ns") if v is None else np.datetime64(v, "ns") for v in out], "datetime64[ns]"
-    )
+    kinds = set(map(type, values))
+    if kinds == {type(None)}:
+        return np.full(len(values), np.datetime64("NaT", "ns"))
+    if kinds == {int} and min(values) >= _NANOS_FROM and max(values) < _LIMIT:
+        return np.array(values, np.int64).view("datetime64[ns]")
+    found = {v: to_nanos(v) for v in dict.fromkeys(values)}
+    # NaT is the smallest integer.
+    return np.array([_NAT if found[v] is None else found[v] for v in values], np.int64).view("datetime64[ns]")
