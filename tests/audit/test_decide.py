@@ -13,6 +13,7 @@ from earwitness.ingest.loader import Loader
 from earwitness.schema.case import Case
 from earwitness.schema.model import Actor, Event, Line, Trace, Value
 from earwitness.schema.policy import Member, Policy, PolicyRule
+from earwitness.schema.words import Channel
 
 AGENTS = ("lead", "worker", "helper")
 ATTRIBUTES = ("ssn", "salary", "sal_note")
@@ -79,12 +80,21 @@ def expected(policy: Policy, attribute: str, channel: str, recipient: str | None
     return static, "allow" if reached else policy.default
 
 
+SHAPES: tuple[tuple[Channel, tuple[str, ...]], ...] = (
+    ("C1", ("user",)),
+    ("C2", ("worker",)),
+    ("C2", ("helper", "lead")),
+    ("C2", ()),
+    ("C1", ()),
+)
+
+
 def corpus(path: Path) -> Path:
     lines: list[Line] = [Trace(id="t", scenario="s1"), Actor(trace="t", name="user", kind="user")]
     lines += [Value(attribute=a, value=v) for a, v in VALUES.items()]
     seq = 0
     for attribute in ATTRIBUTES:
-        for channel, to in (("C1", ("user",)), ("C2", ("worker",)), ("C2", ("helper", "lead")), ("C2", ()), ("C1", ())):
+        for channel, to in SHAPES:
             text = f"about {VALUES[attribute]}."
             lines.append(Event(trace="t", id=f"e{seq}", seq=seq, channel=channel, sender="sender", to=to, content=text))
             seq += 1

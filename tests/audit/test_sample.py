@@ -58,7 +58,8 @@ def test_values(report: dict[str, Any]) -> None:
 
 def test_distances(case: Case) -> None:
     rows = case.rows("""
-        SELECT trace_id, attribute, recipient, distance FROM exposures JOIN traces USING (trace) JOIN vault USING (value)
+        SELECT trace_id, attribute, recipient, distance
+        FROM exposures JOIN traces USING (trace) JOIN vault USING (value)
         WHERE route IS NOT NULL AND route <> 'holder'
     """)
     expected = {(d["trace"], d["attribute"], d["recipient"]): d["distance"] for d in EXPECTED["distances"]}

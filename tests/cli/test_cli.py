@@ -16,14 +16,14 @@ SAMPLE = Path(__file__).parents[2] / "sample_traces" / "topologies"
 TRACES, POLICY = str(SAMPLE / "traces.jsonl"), str(SAMPLE / "policy.yaml")
 
 
-def run(*words: str | Path, cwd: Path | None = None, code: int = 0, **env: str) -> str:
+def run(*words: str | Path, cwd: Path | None = None, code: int = 0, env: dict[str, str] | None = None) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "earwitness", *map(str, words)],
         cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **env},
+        env={**os.environ, **(env or {})},
     )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
@@ -184,12 +184,13 @@ def test_an_existing_case_is_not_overwritten_by_accident(tmp_path: Path) -> None
 
 
 def test_fingerprints_can_be_compared_between_cases() -> None:
-    def marks(**env: str) -> set[str]:
-        report = json.loads(run("audit", TRACES, "--policy", POLICY, "--json", code=1, **env))
+    def marks(key: str) -> set[str]:
+        env = {"EARWITNESS_KEY": key}
+        report = json.loads(run("audit", TRACES, "--policy", POLICY, "--json", code=1, env=env))
         return {v["fingerprint"] for v in report["values"]}
 
-    assert marks(EARWITNESS_KEY="k1") == marks(EARWITNESS_KEY="k1")
-    assert not marks(EARWITNESS_KEY="k1") & marks(EARWITNESS_KEY="k2")
+    assert marks("k1") == marks("k1")
+    assert not marks("k1") & marks("k2")
 
 
 def test_a_closed_pipe_is_no_error() -> None:

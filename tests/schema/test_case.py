@@ -12,11 +12,16 @@ from earwitness.schema.jsonschemas import NAMES, canonical_schema, read_schema
 from earwitness.schema.tables import TABLES
 
 
+def _killed(case: Case) -> None:
+    with case.stage("import", {}):
+        case.execute("INSERT INTO meta VALUES ('a', 'b')")
+        raise RuntimeError("killed")
+
+
 def test_stage_is_all_or_nothing(tmp_path: Path) -> None:
     with Case(tmp_path / "c.duckdb") as case:
-        with pytest.raises(RuntimeError, match="killed"), case.stage("import", {}):
-            case.execute("INSERT INTO meta VALUES ('a', 'b')")
-            raise RuntimeError("killed")
+        with pytest.raises(RuntimeError, match="killed"):
+            _killed(case)
         assert case.meta("a") is None
         assert case.count("runs") == 0
         with case.stage("import", {"of": "nothing"}):

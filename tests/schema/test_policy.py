@@ -1,5 +1,6 @@
 """Policy and vault files: what they mean, and that every mistake is located and quotes no value."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -102,7 +103,12 @@ ROWS = [
 def test_vault_files(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"vault.{kind}"
     frame = pl.DataFrame(ROWS, schema_overrides={"aliases": pl.String})
-    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[kind](path)
+    writers: dict[str, Callable[[Path], object]] = {
+        "csv": frame.write_csv,
+        "jsonl": frame.write_ndjson,
+        "parquet": frame.write_parquet,
+    }
+    writers[kind](path)
     values = load_vault(path)
     assert [(v.attribute, v.value, v.value_type, v.subject) for v in values] == [
         ("ssn", "123-45-6789", "format_dependent", "Ann"),

@@ -29,9 +29,7 @@ from earwitness.cli.common import PATH, load, new_case, print_json, watching
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--labels", type=click.Choice(["compare"]), help="Compare findings with labels inside the files.")
 @click.option("--reveal", is_flag=True, help="Show protected values in clear; the output is stamped.")
-@click.pass_context
 def command(
-    ctx: click.Context,
     traces: tuple[Path, ...],
     case_path: Path | None,
     output: Path | None,
@@ -53,7 +51,7 @@ def command(
       Loader(case).load([Path("runs")]); audit(case, Request(policy=...)); summary(case)
     """
     found = _reaudit(case_path, output, asked) if not traces else _fresh(traces, case_path, output, replace, asked)
-    ctx.exit(FINDINGS if found else 0)
+    click.get_current_context().exit(FINDINGS if found else 0)
 
 
 def _fresh(

@@ -35,7 +35,8 @@ def bfs(tails: Ints, heads: Ints, starts: Ints, groups: Ints) -> Distances:
     base = np.concatenate([[0], np.cumsum(high - low)])
     seen = np.zeros(int(base[-1]), np.bool_)
     search, node = np.arange(len(starts), dtype=np.int64), starts.astype(np.int64)
-    found, hops = [], []
+    found: list[tuple[Ints, Ints]] = []
+    hops: list[Ints] = []
     while len(node):
         seen[base[search] + node - low[search]] = True
         found.append((search, node))

@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from earwitness.ingest.jsontext import DecodeError, begins_value, decode, documents
 from earwitness.ingest.limits import Limits
 from earwitness.ingest.record import Place, Record, Skip
@@ -33,9 +36,15 @@ _UNSUPPORTED = (
     (b"Rar!", "rar"),
     (b"\x04\x22\x4d\x18", "lz4"),
 )
+_NEWLINE = 10
+_FEW = 8
 _NOISE = 1000
 _LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
+_ARRAY_START = re.compile(rb'\[\s*(?:$|[\[{"\]])')  # `[INFO] ...` is none
 _JSON_START = re.compile(rb'\s*(?:[\[{"\-0-9]|null|true|false|NaN|Infinity)')
+
+
+Ints = npt.NDArray[np.int64]
 
 
 class Block(NamedTuple):
@@ -94,12 +103,20 @@ def _looked_at(head: bytes) -> str:
 def _json_kind(head: bytes) -> str:
     lines = [line.strip() for line in head.split(b"\n") if line.strip()]
     whole = _parses(lines[0])
+    if lines[0].startswith(b"["):
+        return "json-array" if whole or _ARRAY_START.match(lines[0]) else _kind_after_noise(head)
     if len(lines) == 1 and (whole or len(head) == _HEAD):
-        # A first line longer than the head is decoded by the line, but an array by its elements.
-        return "json-array" if lines[0].startswith(b"[") else "json" if whole else "jsonl"
-    if whole or (lines[0][-1:] not in b"{[,:" and any(map(_is_object, lines[1:6]))):
-        return "jsonl"
-    return "json-array" if lines[0].startswith(b"[") else "json-concatenated"
+        return "json" if whole else "jsonl"  # a first line longer than the head
+    if len(head) == _HEAD:
+        lines.pop()  # the head may cut it
+    if any(map(_goes_on, lines[:_FEW], lines[1:])):
+        return "json-concatenated"
+    return "jsonl" if whole or any(map(_is_object, lines[1:_FEW])) else "json-concatenated"
+
+
+def _goes_on(line: bytes, following: bytes) -> bool:
+    """Whether a line is the beginning of a value that the following line continues; else it was cut off."""
+    return line[-1:] in b"{[,:" and not _parses(line) and not _is_object(following)
 
 
 def _kind_after_noise(head: bytes) -> str:
@@ -198,8 +215,26 @@ def records(container: Container, limits: Limits) -> Iterator[Record | Skip]:
 
 def lines_of(block: Block) -> Iterator[tuple[bytes, Place]]:
     """The non-blank lines of a block with their places."""
-    offset = block.offset
-    for number, raw in enumerate(block.data.split(b"\n"), start=block.line):
-        if raw.strip():
-            yield raw, Place(number, offset, len(raw))
-        offset += len(raw) + 1
+    for place in places_of(block):
+        start = place.offset - block.offset
+        yield block.data[start : start + place.length], place
+
+
+def places_of(block: Block) -> list[Place]:
+    """The places of the non-blank lines of a block."""
+    return list(map(Place, *(c.tolist() for c in line_columns(block))))
+
+
+def line_columns(block: Block) -> tuple[Ints, Ints, Ints]:
+    """Line numbers, byte offsets and lengths of the non-blank lines of a block."""
+    data = np.frombuffer(block.data, np.uint8)
+    ends = np.flatnonzero(data == _NEWLINE)
+    if len(data) and data[-1] != _NEWLINE:
+        ends = np.append(ends, len(data))
+    starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1)) if len(ends) else ends
+    numbers = np.arange(block.line, block.line + len(ends))
+    full = ends > starts
+    # Only a line that begins with white space can be blank.
+    for at in np.flatnonzero(full & np.isin(data[np.minimum(starts, len(data) - 1)], list(b" \t\r\v\f"))):
+        full[at] = bool(block.data[starts[at] : ends[at]].strip())
+    return numbers[full], block.offset + starts[full], (ends - starts)[full]

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from isal import igzip
-
 from earwitness.ingest.limits import MIB, Limits
-from earwitness.ingest.stream import Budget, CountingStream, DamageError, Readable, ZstdStream, damage_named
+from earwitness.ingest.stream import Budget, CountingStream, DamageError, Readable, damage_named, gunzip, unzstd
 from earwitness.schema.errors import InputError
 
 # What reading a stream raises on damaged input.
@@ -102,12 +100,33 @@ def _shown(path: Path | str) -> str:
 
 
 _MAGICS: tuple[tuple[bytes, str, Callable[[Any], Any]], ...] = (
-    (b"\x1f\x8b", "gzip", lambda s: igzip.IGzipFile(fileobj=s, mode="rb")),
-    (b"\x28\xb5\x2f\xfd", "zstd", ZstdStream),
+    (b"\x1f\x8b", "gzip", gunzip),
+    (b"\x28\xb5\x2f\xfd", "zstd", unzstd),
     (b"\xfd7zXZ\x00", "xz", lzma.LZMAFile),
     (b"BZh", "bzip2", bz2.BZ2File),
 )
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+class _TarBody:
+    """The bytes of a tar member up to where the tar may be cut off; `extractfile` keeps them back then."""
+
+    def __init__(self, archive: tarfile.TarFile, info: tarfile.TarInfo) -> None:
+        self.inner = cast("IO[bytes]", archive.fileobj)
+        self.inner.seek(info.offset_data)
+        self.left = info.size
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes.
+
+        Raises:
+            EOFError: the tar ends here, the member does not.
+        """
+        data = self.inner.read(min(size, self.left))
+        self.left -= len(data)
+        if self.left and not data:
+            raise EOFError
+        return data
 
 
 class _Unpacker:
@@ -163,7 +182,7 @@ class _Unpacker:
                 archive.members = []  # type: ignore[attr-defined]  # else it remembers every header
                 member = Opened(f"{opened.name}!{info.name}", depth=opened.depth + 1)
                 if info.isfile() and not info.issparse():
-                    member.stream = CountingStream(cast("Readable", archive.extractfile(info)))
+                    member.stream = CountingStream(_TarBody(archive, info))
                 elif info.isdir():
                     continue
                 else:

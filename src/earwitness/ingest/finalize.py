@@ -1,4 +1,4 @@
-"""What can only be said once everything is read: one row a trace, order, aliases, actors nobody declared, duplicates."""
+"""What can only be said once everything is read: rows of traces, order, aliases, undeclared actors, duplicates."""
 
 import pyarrow as pa
 
@@ -72,12 +72,14 @@ _ORDER = """
     WITH loose AS (
         SELECT DISTINCT trace FROM events WHERE seq IS NULL UNION SELECT trace FROM sightings WHERE seq IS NULL
     ), steps AS (
-        SELECT trace, 0 AS is_event, rowid AS id, seq, time, source, line, pointer FROM sightings JOIN loose USING (trace)
+        SELECT trace, 0 AS is_event, rowid AS id, seq, time, source, line, pointer
+        FROM sightings JOIN loose USING (trace)
         UNION ALL
         SELECT trace, 1, event, seq, time, source, line, pointer FROM events JOIN loose USING (trace)
     )
     SELECT is_event, id,
-           row_number() OVER (PARTITION BY trace ORDER BY seq NULLS LAST, time NULLS LAST, source, line, is_event, id) - 1 AS seq
+           row_number() OVER (
+               PARTITION BY trace ORDER BY seq NULLS LAST, time NULLS LAST, source, line, is_event, id) - 1 AS seq
     FROM steps
 """
 
@@ -104,7 +106,8 @@ def _merge_traces(case: Case, traces: dict[str, int]) -> None:
     case.execute(f"""
         CREATE OR REPLACE TEMP TABLE merged AS
         SELECT trace, any_value(trace_id) AS trace_id, {firsts}
-        FROM (SELECT rowid AS n, * FROM traces UNION ALL BY NAME SELECT 9223372036854775807 AS n, trace, trace_id FROM named) GROUP BY trace
+        FROM (SELECT rowid AS n, * FROM traces UNION ALL BY NAME
+              SELECT 9223372036854775807 AS n, trace, trace_id FROM named) GROUP BY trace
     """)
     case.con.unregister("named")
     case.execute("DELETE FROM traces")

@@ -8,6 +8,8 @@ from itertools import chain
 from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from earwitness.ingest.limits import Limits
 from earwitness.ingest.record import Place, Record, Skip
@@ -49,11 +51,20 @@ def _decoder(*, strict: bool) -> json.JSONDecoder:
     return json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=str, parse_float=_number, strict=strict)
 
 
-# Control characters inside a text are let pass in a line; across lines they are the sign of a text that is cut off.
+# Control characters inside a text are let pass; but across lines, a line end in a text says that it was cut off.
 _LINE, _DOCUMENT = _decoder(strict=False), _decoder(strict=True)
-_MEASURE = json.JSONDecoder(parse_int=str)
+_MEASURE = json.JSONDecoder(parse_int=str, strict=False)
 _ANY = msgspec.json.Decoder()
-_SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ENCODER = msgspec.json.Encoder()
+_COLON, _QUOTE, _SLASH, _SPACE = ord(":"), ord('"'), ord("\\"), b" \t\r\n"
+
+
+def _table(characters: bytes) -> npt.NDArray[np.bool_]:
+    return np.isin(np.arange(256), list(characters))
+
+
+# White space, and what stands before the quote that begins a text in JSON without white space.
+_IS_SPACE, _BEGINS_TEXT = _table(_SPACE), _table(b":,[{")
 
 
 def decode(raw: bytes) -> Any:
@@ -78,27 +89,54 @@ def _unfit(error: Exception) -> str:
     return REPEATS if isinstance(error, _RepeatedKeyError) else _TOO_LONG
 
 
-_SPACED_KEY = re.compile(rb'"[ \t\r\n]+:')
-_ESCAPED_QUOTE = re.compile(rb'(\\+)"[ \t\r\n]*:')
-
-
 def keys_written(raw: bytes) -> int:
-    """At least the number of object keys in valid JSON; exact where no text begins with a colon."""
-    found = raw.count(b'":')
-    if any(raw.count(space) for space in (b" :", b"\t:", b"\r:", b"\n:")):
-        found += len(_SPACED_KEY.findall(raw))
-    elif not raw.count(b'\\":'):
-        return found
-    # After an odd number of backslashes a quote is text, after an even number it ends one.
-    return found - sum(len(slashes) % 2 for slashes in _ESCAPED_QUOTE.findall(raw))
+    """At least the number of object keys in valid JSON: the quotes that end a text, or begin one, before a colon."""
+    quotes, rare = _before_colons(raw)
+    return len(quotes) + rare
 
 
-def has_repeats(raw: bytes) -> bool:
-    """Whether lines of JSON objects may repeat a key, at any depth. False is certain."""
+def _before_colons(raw: bytes) -> tuple[npt.NDArray[np.int64], int]:
+    """Unescaped quotes right before a colon, and the number of those that took a closer look."""
+    data = np.frombuffer(raw, np.uint8)
+    colons = np.flatnonzero(data == _COLON)
+    before = data[colons - 1]
+    quotes = colons[before == _QUOTE] - 1
+    escaped = data[quotes - 1] == _SLASH
+    # One backslash makes the quote text, none leaves it alone; more of them, or white space, need a look.
+    doubtful = quotes[escaped & (data[quotes - 2] == _SLASH)] + 1
+    spaced = colons[_IS_SPACE[before]]
+    return quotes[~escaped], sum(_ends_text(raw, int(at)) for at in (*doubtful, *spaced))
+
+
+def _keys_encoded(decoded: Any) -> int | None:
+    """Number of object keys of decoded values, by way of the encoder; None where a text might pass for a key."""
+    raw = _ENCODER.encode(decoded)
+    quotes, rare = _before_colons(raw)
+    begins = _BEGINS_TEXT[np.frombuffer(raw, np.uint8)[quotes - 1]]
+    return None if rare or begins.any() else len(quotes)
+
+
+def _ends_text(raw: bytes, colon: int) -> bool:
+    quote = colon - 1
+    while quote > 0 and raw[quote] in _SPACE:
+        quote -= 1
+    slash = quote
+    while slash > 0 and raw[slash - 1] == _SLASH:
+        slash -= 1
+    return raw[quote] == _QUOTE and (quote - slash) % 2 == 0
+
+
+def has_repeats(raw: bytes, decoded: Any = None) -> bool:
+    """Whether lines of valid JSON objects may repeat a key, at any depth. False is certain.
+
+    Args:
+        raw: the lines.
+        decoded: what a typed decoder made of them, if there is something: a cheaper proof, if nothing was defaulted.
+    """
     written = keys_written(raw)
+    if decoded is not None and _keys_encoded(decoded) == written:
+        return False
     try:
-        if sum(map(len, _SHALLOW.decode_lines(raw))) == written:
-            return False
         return _keys_kept(_ANY.decode_lines(raw)) != written
     except (msgspec.DecodeError, RecursionError):
         return True
@@ -156,20 +194,32 @@ def _next_document(window: "_Window", limits: Limits) -> Record | Skip:
         try:
             value, end = decoder.raw_decode(window.text, window.at)
         except json.JSONDecodeError as error:
-            if not _may_be_cut(error):
-                return window.give_up("unparseable", f"not JSON: {error.msg.lower()}")
-            if window.size() > limits.line:
-                return window.give_up("oversized", f"value over the limit of {limits.line} bytes")
-            if not window.fill(max(_WINDOW, window.size())):
-                return window.give_up("unparseable", f"not JSON: {error.msg.lower()}")
-        except RecursionError as error:
-            return window.give_up("unparseable", _unfit(error))
-        except (_RepeatedKeyError, ValueError) as error:  # go on only to find where it ends
-            decoder, reason = _MEASURE, _unfit(error)
+            odd = decoder is _DOCUMENT and _is_odd_character(error)
+            if skip := None if odd else _grow(window, error, limits):
+                return skip
+            decoder = _LINE if odd else decoder
+        except (RecursionError, _RepeatedKeyError, ValueError) as error:
+            if isinstance(error, RecursionError):
+                return window.give_up("unparseable", _unfit(error))
+            decoder, reason = _MEASURE, _unfit(error)  # go on only to find where it ends
         else:
-            if end == len(window.text) and window.fill(_WINDOW):
-                continue
-            return _finished(value, window.take(end), reason, limits)
+            if end < len(window.text) or not window.fill(_WINDOW):
+                return _finished(value, window.take(end), reason, limits)
+
+
+def _is_odd_character(error: json.JSONDecodeError) -> bool:
+    """Whether a text holds a control character that is no line end."""
+    return error.msg.startswith("Invalid control") and error.doc[error.pos] not in "\r\n"
+
+
+def _grow(window: "_Window", error: json.JSONDecodeError, limits: Limits) -> Skip | None:
+    """Read on if the value may only be cut off by the window; else give it up."""
+    if _may_be_cut(error):
+        if window.size() > limits.line:
+            return window.give_up("oversized", f"value over the limit of {limits.line} bytes")
+        if window.fill(max(_WINDOW, window.size())):
+            return None
+    return window.give_up("unparseable", f"not JSON: {error.msg.lower()}")
 
 
 def _may_be_cut(error: json.JSONDecodeError) -> bool:
@@ -238,7 +288,7 @@ class _Window:
     def give_up(self, outcome: Outcome, reason: str) -> Skip:
         """Step to the next line that could begin a value: one that is indented no deeper than this one."""
         line, offset, indent = self.line, self.offset, self.indent
-        begins = re.compile(r"\n[ \t]{0,%d}[\[{]" % indent)
+        begins = re.compile(rf"\n[ \t]{{0,{indent}}}[\[{{]")
         while not (match := begins.search(self.text, self.at)):
             edge = self.text.find("\n", max(self.at + 1, len(self.text) - indent - 1))
             self._move(edge if edge >= 0 else len(self.text))

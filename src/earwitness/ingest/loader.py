@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from earwitness.ingest import finalize
-from earwitness.ingest.containers import Block, Container, blocks, detect, lines_of, records
+from earwitness.ingest.columns import Places
+from earwitness.ingest.containers import Block, Container, blocks, detect, line_columns, lines_of, records
 from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
 from earwitness.ingest.fingerprints import name_foreign
 from earwitness.ingest.jsontext import DecodeError, decode
@@ -14,9 +17,10 @@ from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
 from earwitness.ingest.record import Adapter, Emit, Place, Reader, Record, Skip, Source
 from earwitness.ingest.registry import adapter_for
 from earwitness.ingest.stream import CountingStream
-from earwitness.ingest.writer import Places, Writer
+from earwitness.ingest.writer import Writer
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress, silent
+
 
 @dataclass
 class Loader:
@@ -45,14 +49,14 @@ class Loader:
         Raises:
             InputError: a path does not exist or cannot be opened. Nothing is imported then.
         """
-        with self.case.stage("import", {"paths": [str(p) for p in paths]}):
+        with self.case.stage("import", {"paths": [str(p).encode("utf-8", "backslashreplace").decode() for p in paths]}):
             writer = Writer(self.case)
             try:
                 sources = self._load_all(paths, writer)
                 writer.flush()
             finally:
                 writer.close()
-            finalize.run(self.case, writer.traces, sources)
+            finalize.run(self.case, writer.numbers.traces, sources)
         return sources
 
     def _load_all(self, paths: list[Path], writer: Writer) -> list[Source]:
@@ -148,11 +152,13 @@ class Router:
         adapter = self._adapter_of(first)
         decoder = getattr(adapter, "decode_lines", None)
         items = decoder(block.data) if decoder else None
-        places = [place for _, place in lines_of(block)] if items is not None else []
-        if items is None or len(items) != len(places):
+        if items is None:
+            return False
+        lines, offsets, _ = line_columns(block)
+        if len(lines) != len(items):
             return False
         self.writer.write()  # what stands before this block comes first
-        self.writer.add_many(items, Places([self.source.number] * len(items), places))
+        self.writer.add_many(items, Places(np.full(len(items), self.source.number), lines, offsets, None))
         self.source.records += len(items)
         self._count_dialect(cast("Adapter", adapter), len(items))
         return True

@@ -9,7 +9,8 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol, cast
 
 import zstandard
 from isal import isal_zlib
@@ -17,14 +18,14 @@ from isal import isal_zlib
 from earwitness.ingest.limits import MIB, Limits
 
 # What the standard readers raise on damaged input. ValueError and struct.error: crafted archive headers.
-_BROKEN = (
+_BROKEN: tuple[type[BaseException], ...] = (
     OSError,
     EOFError,
     ValueError,
     struct.error,
     lzma.LZMAError,
     zlib.error,
-    isal_zlib.error,
+    cast("type[BaseException]", isal_zlib.error),
     zstandard.ZstdError,
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -169,17 +170,23 @@ class CountingStream(io.RawIOBase):
                 self.budget.spend(len(data))
 
 
-class ZstdStream:
-    """Zstandard frames one after another. Unlike the library's own reader, it notices a frame that is cut off."""
+class FrameStream:
+    """Compressed frames one after another: gzip members or Zstandard frames.
 
-    # A block of 4 bytes may stand for 128 KiB, so this much input gives at most 64 MiB at once.
-    _PIECE = 2048
+    The libraries' own readers lose what they hold when damage follows (gzip), or take a frame that is cut off
+    for a whole one (Zstandard).
 
-    def __init__(self, inner: Readable) -> None:
-        self.inner = inner
+    Args:
+        inner: compressed bytes.
+        begin: makes the decompressor of a frame.
+        piece: bytes fed at once; times the largest ratio of the format, this bounds memory.
+    """
+
+    def __init__(self, inner: Readable, begin: Callable[[], Any], piece: int) -> None:
+        self.inner, self.begin, self.piece = inner, begin, piece
         self._raw = memoryview(b"")
         self._out = memoryview(b"")
-        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._frame: Any = None
 
     def read(self, size: int = -1, /) -> bytes:
         """Up to `size` bytes.
@@ -198,13 +205,26 @@ class ZstdStream:
         return bytes(taken)
 
     def _step(self) -> bytes:
-        self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
-        piece, self._raw = self._raw[: self._PIECE], self._raw[self._PIECE :]
+        piece, self._raw = self._raw[: self.piece], self._raw[self.piece :]
+        if not self._frame:
+            if not any(piece):  # padding between frames or behind the last
+                return b""
+            self._frame = self.begin()
         out = self._frame.decompress(piece)
         if self._frame.eof:
-            self._raw = memoryview(self._frame.unused_data + bytes(self._raw))
+            self._raw = memoryview(self._frame.unused_data.lstrip(b"\0") + bytes(self._raw))
             self._frame = None
-        return out
+        return cast("bytes", out)
+
+
+def gunzip(inner: Readable) -> FrameStream:
+    """A gzip stream, decompressed (at most 1,032 times)."""
+    return FrameStream(inner, partial(isal_zlib.decompressobj, 31), 16 << 10)
+
+
+def unzstd(inner: Readable) -> FrameStream:
+    """A Zstandard stream, decompressed (a block of 4 bytes may stand for 128 KiB)."""
+    return FrameStream(inner, zstandard.ZstdDecompressor().decompressobj, 2 << 10)
 
 
 class RecodedStream:

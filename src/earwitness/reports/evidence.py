@@ -6,7 +6,7 @@ that happens to contain one (an actor's name, a file name) goes through `Mask` b
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ahocorasick_rs
 
@@ -115,7 +115,9 @@ class Citation(NamedTuple):
 class Finding:
     """One value that reached one recipient: the disclosure, what decided on it, the way, the evidence.
 
-    `recipient` is None where the recording does not tell who received it; `exposure` is then None too.
+    `origin` is the disclosing agent of the value and `access` how it had obtained it.
+    `recipient` is None where the recording does not tell who received it; `exposure` is then None too, and `kind`
+    is `unresolved`.
     """
 
     exposure: int | None
@@ -140,6 +142,7 @@ class Finding:
     distance: int | None
     carried: int | None
     route: str | None
+    origin: str | None
     access: str | None
     form: str | None
     citation: Citation
@@ -162,7 +165,8 @@ _CROSSINGS = """
         FROM verdicts v JOIN events e USING (event)
         WHERE v.recipient IS NULL AND v.dynamic = '{verdict}' AND v.standing = 'confirmed' GROUP BY v.trace, v.value
     ), judged AS (
-        SELECT t.*, v.channel, v.grade, v.dynamic_rule AS rule, v.ruled, w.attribute, w.fingerprint, w.value_type, p.kind
+        SELECT t.*, v.channel, v.grade, v.dynamic_rule AS rule, v.ruled, w.attribute, w.fingerprint,
+               w.value_type, CASE WHEN t.recipient IS NULL THEN 'unresolved' ELSE p.kind END AS kind
         FROM told t
         JOIN verdicts v ON v.event = t.event AND v.value = t.value AND v.recipient IS NOT DISTINCT FROM t.recipient
         JOIN vault w ON w.value = t.value
@@ -174,8 +178,8 @@ _CROSSINGS = """
                CASE WHEN position = 'introduced' THEN 0 WHEN kind IS DISTINCT FROM 'agent' THEN 1 ELSE 2 END AS weight
         FROM judged GROUP BY ALL
     ), numbered AS (
-        SELECT *, row_number() OVER (ORDER BY weight, traces DESC, findings DESC, attribute, kind, channel) - 1 AS pattern
-        FROM sized
+        SELECT *, row_number() OVER (ORDER BY weight, traces DESC, findings DESC, attribute, kind, channel, position)
+                  - 1 AS pattern FROM sized
     )
     SELECT j.*, n.pattern, n.findings, n.traces, n.fingerprints,
            row_number() OVER (PARTITION BY n.pattern ORDER BY j.carried DESC NULLS LAST, j.trace, j.seq, j.value,
@@ -186,7 +190,7 @@ _CROSSINGS = """
 _FINDINGS = """
     SELECT c.exposure, c.pattern, c.trace, t.trace_id, c.attribute, c.fingerprint, c.value_type, c.recipient, c.kind,
            c.position, c.sender, c.channel, c.grade, c.rule, coalesce(c.ruled, false), c.event, e.event_id, c.seq,
-           strftime(e.time, '%Y-%m-%d %H:%M:%S'), c.distance, c.carried, c.route, o.access,
+           strftime(e.time, '%Y-%m-%d %H:%M:%S'), c.distance, c.carried, c.route, o.agent, o.access,
            m.form, s.name, s.sha256, e.line, e."offset", e.pointer, m.start, m.stop
     FROM crossing c
     JOIN traces t USING (trace) JOIN events e ON e.event = c.event JOIN sources s ON s.source = e.source
@@ -223,21 +227,28 @@ class Evidence:
         )
         return [Pattern(*row)._replace(attribute=self._mask(row[1])) for row in rows]
 
+    def by_channel(self) -> list[tuple[str, int, int]]:
+        """Channel, findings, traces."""
+        rows = self._case.rows(
+            "SELECT channel, count(*), count(DISTINCT trace) FROM crossing GROUP BY ALL ORDER BY ALL"
+        )
+        return [(channel, findings, traces) for channel, findings, traces in rows]
+
     def findings(self, each: int, patterns: int) -> list[Finding]:
         """Up to `each` findings of each of the first `patterns` patterns; the longest ways first."""
         rows = self._case.rows(_FINDINGS, [each, patterns])
         found = ways(self._case, [row[0] for row in rows if row[0] is not None], self._mask)
         return [self._finding(row, found) for row in rows]
 
-    def _finding(self, row: tuple[object, ...], found: dict[int, tuple[Hop, ...]]) -> Finding:
-        fields = [self._mask(value) if i in _TRACE_TEXT and isinstance(value, str) else value for i, value in enumerate(row)]
+    def _finding(self, row: tuple[Any, ...], found: dict[int, tuple[Hop, ...]]) -> Finding:
+        fields: list[Any] = [self._mask(v) if i in _TRACE_TEXT and isinstance(v, str) else v for i, v in enumerate(row)]
         exposure = row[0]
         way = found.get(exposure, ()) if isinstance(exposure, int) else ()
-        return Finding(*fields[:24], citation=Citation(*fields[24:]), way=way)  # type: ignore[arg-type]
+        return Finding(*[*fields[:25], Citation(*fields[25:]), way])
 
 
 # Columns of _FINDINGS that hold words of the trace or of the policy; hashes and own words are left alone.
-_TRACE_TEXT = frozenset({3, 4, 7, 10, 13, 16, 24, 28})
+_TRACE_TEXT = frozenset({3, 4, 7, 10, 13, 16, 22, 25, 29})
 
 _WAYS = """
     WITH RECURSIVE way AS (

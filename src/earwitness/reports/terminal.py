@@ -18,6 +18,7 @@ _TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Events", ("event_leakage", "field_disclosure", "raw_leakage", "filtered_leakage")),
 )
 _MANY = 12
+_TITLES: dict[str, str] = dict(CHANNEL_TITLES.items())
 
 
 def print_audit(console: Console, report: dict[str, Any]) -> None:
@@ -36,8 +37,9 @@ def print_audit(console: Console, report: dict[str, Any]) -> None:
 def _head(console: Console, report: dict[str, Any]) -> None:
     records = sum(report["records"].values())
     console.print(
-        f"[bold]Earwitness audit[/bold]  {report['sources']:,} files, {records:,} records, {report['traces']:,} traces, "
-        f"{report['events']:,} events, {report['sightings']:,} sightings"
+        f"[bold]Earwitness audit[/bold]  {_many(report['sources'], 'file')}, {_many(records, 'record')}, "
+        f"{_many(report['traces'], 'trace')}, {_many(report['events'], 'event')}, "
+        f"{_many(report['sightings'], 'sighting')}"
     )
     policy = report["policy"]
     given = f"policy file {policy['sha256'][:12]}" if policy["sha256"] else "no policy file"
@@ -47,8 +49,12 @@ def _head(console: Console, report: dict[str, Any]) -> None:
     )
 
 
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
     for n, column in enumerate(columns):
         table.add_column(column, justify="left" if n < left else "right", overflow="fold")
     for row in rows:
@@ -63,7 +69,8 @@ def _measures(console: Console, title: str, measures: list[dict[str, Any]]) -> N
         (m["name"], _group(m["group"]), f"{m['k']:,}", f"{m['n']:,}", percent(m["rate"]), interval(m["low"], m["high"]))
         for m in measures
     ]
-    console.print(_table(title, ("measure", "group", "k", "n", "%", "95 % interval"), rows, left=2))
+    console.print(f"[bold]{title}[/bold]")
+    console.print(_table(("measure", "group", "k", "n", "%", "95 % interval"), rows, left=2))
     console.print()
 
 
@@ -71,23 +78,20 @@ def _group(group: dict[str, str]) -> str:
     return plain(" ".join(group.values())) or "all"
 
 
+def _verdicts(counts: dict[str, int]) -> tuple[str, str, str]:
+    return f"{counts['leak']:,}", f"{counts['clean']:,}", f"{counts['unverifiable']:,}"
+
+
 def _coverage(console: Console, coverage: dict[str, Any]) -> None:
-    rows = [
-        (channel, CHANNEL_TITLES[channel], f"{n['leak']:,}", f"{n['clean']:,}", f"{n['unverifiable']:,}")  # type: ignore[index]
-        for channel, n in coverage["channels"].items()
-    ]
-    rows += [
-        (
-            f"traces{': ' + plain(arm['arm']) if arm['arm'] else ''}",
-            "",
-            *(f"{arm[v]:,}" for v in ("leak", "clean", "unverifiable")),
-        )
-        for arm in coverage["arms"]
-    ]
-    console.print(_table("Coverage (traces)", ("", "", "leak", "clean", "unverifiable"), rows, left=2))
-    reasons = ", ".join(f"{r['channel']} {plain(r['reason'])} ({r['traces']:,})" for r in coverage["reasons"])
-    if reasons:
-        console.print(f"[dim]unverifiable: {reasons}[/dim]")
+    rows = [(channel, _TITLES[channel], *_verdicts(n)) for channel, n in coverage["channels"].items()]
+    rows += [(f"traces: {plain(a['arm'])}" if a["arm"] else "traces", "", *_verdicts(a)) for a in coverage["arms"]]
+    console.print("[bold]Coverage (traces)[/bold]")
+    console.print(_table(("", "", "leak", "clean", "unverifiable"), rows, left=2))
+    reasons: dict[str, list[str]] = {}
+    for r in coverage["reasons"]:
+        reasons.setdefault(r["reason"] or "", []).append(f"{r['channel']} {r['traces']:,}")
+    for reason, cells in reasons.items():
+        console.print(f"[dim]unverifiable, {plain(reason)}: {', '.join(cells)}[/dim]")
     console.print()
 
 
@@ -112,11 +116,12 @@ def _exposures(console: Console, report: dict[str, Any]) -> None:
     ]
     totals = report["exposure_totals"]
     title = (
-        f"Exposures: {totals['total']:,}, of which {totals['unauthorised']:,} unauthorised, {totals['unruled']:,} unruled "
-        f"({len(shown)} of {len(report['exposures'])} groups shown)"
+        f"Exposures: {totals['total']:,}, of which {totals['unauthorised']:,} unauthorised, "
+        f"{totals['unruled']:,} unruled ({len(shown)} of {len(report['exposures'])} groups shown)"
     )
     columns = ("attribute", "recipient", "position", "route", "hops", "verdict", "n")
-    console.print(_table(title, columns, rows, left=4))
+    console.print(f"[bold]{title}[/bold]")
+    console.print(_table(columns, rows, left=4))
     console.print()
 
 
@@ -135,14 +140,16 @@ def _values(console: Console, values: list[dict[str, Any]]) -> None:
     ]
     if rows:
         title = f"Values ({len(rows)} of {len(values):,} seen)"
-        console.print(_table(title, ("value", "type", "events", "copies", "recipients", "unauthorised"), rows, left=3))
+        console.print(f"[bold]{title}[/bold]")
+        console.print(_table(("value", "type", "events", "copies", "recipients", "unauthorised"), rows, left=3))
         console.print()
 
 
 def _labels(console: Console, labels: dict[str, int]) -> None:
     console.print(
         f"Labels in the files: {labels['agree']:,} agree, {labels['label_only']:,} only the label, "
-        f"{labels['analyzer_only']:,} only the analyzer; {labels['events_equal']:,} of {labels['events']:,} events equal\n"
+        f"{labels['analyzer_only']:,} only the analyzer; "
+        f"{labels['events_equal']:,} of {labels['events']:,} events equal\n"
     )
 
 

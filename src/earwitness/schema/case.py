@@ -64,7 +64,8 @@ class Case:
 
     def frame(self, query: str) -> pl.DataFrame:
         """A query as a Polars frame."""
-        return self.con.sql(query).pl()
+        frame: pl.DataFrame = self.con.sql(query).pl()
+        return frame
 
     def arrow(self, query: str) -> pa.Table:
         """A query as an Arrow table."""

@@ -4,6 +4,7 @@ Columns: `attribute` and `value` are required; `value_type`, `subject`, `scenari
 or text separated by `|`) are optional.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,12 @@ def load_vault(path: Path) -> tuple[PolicyValue, ...]:
 
 
 def _read(path: Path) -> pl.DataFrame:
-    readers = {".csv": _read_csv, ".jsonl": pl.read_ndjson, ".ndjson": pl.read_ndjson, ".parquet": pl.read_parquet}
+    readers: dict[str, Callable[[Path], pl.DataFrame]] = {
+        ".csv": _read_csv,
+        ".jsonl": pl.read_ndjson,
+        ".ndjson": pl.read_ndjson,
+        ".parquet": pl.read_parquet,
+    }
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise PolicyError(f"{path}: a vault file ends in .csv, .jsonl or .parquet")

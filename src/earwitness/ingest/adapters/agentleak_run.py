@@ -11,7 +11,7 @@ from typing import Any
 
 from earwitness.ingest.record import Context, Emit, Made, Record, Skip
 from earwitness.schema.model import Actor, Event, Item, Label, Loss, Rule, Sighting, Trace, Value
-from earwitness.schema.words import CHANNELS, ActorKind, Channel
+from earwitness.schema.words import CHANNELS, ActorKind, Channel, Effect, SightingKind
 
 _SINGLE = "single_agent"
 _KINDS: dict[str, ActorKind] = {
@@ -21,6 +21,8 @@ _KINDS: dict[str, ActorKind] = {
     "log_file": "log",
     "infrastructure": "tool",
 }
+_EFFECTS: tuple[tuple[Effect, str], ...] = (("allow", "fields"), ("sanitize", "forbidden_fields"))
+_SHOWN: tuple[tuple[SightingKind, str], ...] = (("initial", "system_prompt"), ("input", "user_prompt"))
 _OBSERVABLE: dict[str, tuple[Channel, ...]] = {
     "single": ("C1",),
     "multi": ("C1", "C2", "C5"),
@@ -139,10 +141,10 @@ def _head(run: dict[str, Any], arm: str, trace: str) -> _Found:
         if str(value):
             yield Value(trace=trace, attribute=attribute, value=str(value)), f"/input/vault/{attribute}"
     allowed = given.get("allowed_set") or {}
-    for effect, key in (("allow", "fields"), ("sanitize", "forbidden_fields")):
+    for effect, key in _EFFECTS:
         if allowed.get(key):
             pointer = f"/input/allowed_set/{key}"
-            yield Rule(id=f"allowed_set.{key}", effect=effect, trace=trace, attributes=tuple(allowed[key])), pointer  # type: ignore[arg-type]
+            yield Rule(id=f"allowed_set.{key}", effect=effect, trace=trace, attributes=tuple(allowed[key])), pointer
 
 
 def _actors(trace: str, messages: list[tuple[int, dict[str, Any]]]) -> Iterator[Actor]:
@@ -183,11 +185,11 @@ def _steps(
 
 
 def _shown(trace: str, call: dict[str, Any], actor: str, n: int, seq: int) -> _Found:
-    for kind, key in (("initial", "system_prompt"), ("input", "user_prompt")):
+    for kind, key in _SHOWN:
         if call.get(key):
             sighting = Sighting(
                 trace=trace, actor=actor, kind=kind, content=call[key], seq=seq, time=call.get("timestamp")
-            )  # type: ignore[arg-type]
+            )
             yield sighting, f"/llm_calls/{n}/{key}"
     if call.get("response") and not call.get("error"):
         yield (

@@ -5,6 +5,9 @@ from typing import Any
 
 from earwitness.ingest.record import Context, Emit, Made, Record, Skip
 from earwitness.schema.model import Item, Rule, Value
+from earwitness.schema.words import Effect
+
+_EFFECTS: tuple[tuple[Effect, str], ...] = (("allow", "fields"), ("sanitize", "forbidden_fields"))
 
 
 class _AgentLeakScenario:
@@ -51,11 +54,11 @@ def _values(scenario: dict[str, Any]) -> Iterator[tuple[Item, str]]:
 
 def _rules(scenario: dict[str, Any]) -> Iterator[tuple[Item, str]]:
     allowed = scenario.get("allowed_set") or {}
-    for effect, key in (("allow", "fields"), ("sanitize", "forbidden_fields")):
+    for effect, key in _EFFECTS:
         if allowed.get(key):
             rule = Rule(
                 id=f"allowed_set.{key}", effect=effect, scenario=scenario["scenario_id"], attributes=tuple(allowed[key])
-            )  # type: ignore[arg-type]
+            )
             yield rule, f"/allowed_set/{key}"
 
 

@@ -1,5 +1,9 @@
-"""Canonical JSONL: one trace, actor, event, sighting, value, rule, loss or label a line (`earwitness schema --canonical`)."""
+"""Canonical JSONL: one trace, actor, event, sighting, value, rule, loss or label a line.
 
+The JSON Schema: `earwitness schema --json-schema canonical`.
+"""
+
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,7 +32,7 @@ class _Reader:
     def feed(self, record: Record) -> Iterable[Emit]:
         try:
             item = msgspec.convert(_tidy(record.value), Item)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, RecursionError) as error:
             yield Skip("unparseable", f"not canonical: {_safe(error)}", record.place)
         else:
             yield Made(item, record.place)
@@ -57,7 +61,7 @@ class _Canonical:
             items = _DECODER.decode_lines(raw)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return None
-        return None if has_repeats(raw) else items
+        return None if has_repeats(raw, items) else items
 
 
 def _tidy(value: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +75,7 @@ def _tidy(value: dict[str, Any]) -> dict[str, Any]:
         out.update(foreign)
     for key in ("content", "value"):
         if key in out and not isinstance(out[key], str):
-            out[key] = msgspec.json.encode(out[key]).decode()
+            out[key] = json.dumps(out[key], ensure_ascii=False, separators=(",", ":"))  # takes any integer
     if isinstance(out.get("to"), str):
         out["to"] = [out["to"]]
     return out
