@@ -4,6 +4,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from earwitness.ingest.record import Place, Record, Skip
@@ -180,7 +181,12 @@ def _dict(value: Any) -> dict[str, Any]:
 
 def _of(raw: dict[str, Any], name: str) -> Any:
     """A field by its camelCase name or its snake_case one."""
-    return raw[name] if name in raw else raw.get(re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower())
+    return raw[name] if name in raw else raw.get(_snake(name))
+
+
+@cache
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
 
 
 def _count(value: Any) -> int:

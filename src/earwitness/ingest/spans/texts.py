@@ -46,7 +46,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError):
         return str(value)
 
@@ -85,6 +85,11 @@ def _inner(value: Any) -> Any:
         return value["response"]
     (key, inner), *others = value.items() if value else [("", None)]
     return inner if not others and key in _WRAPPERS else None
+
+
+def escaped(text: str) -> str:
+    """A text as it looks inside a JSON string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def says_nothing(text: str | None) -> bool:

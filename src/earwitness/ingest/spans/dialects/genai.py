@@ -1,0 +1,138 @@
+"""OpenTelemetry GenAI semantic conventions, 1.37 and later: messages as JSON in attributes."""
+
+from typing import Any
+
+from earwitness.ingest.spans.facts import Facts, Message, Role
+from earwitness.ingest.spans.identity import agent_of, clean_name, hands_off
+from earwitness.ingest.spans.messages import read_messages, text_message
+from earwitness.ingest.spans.span import Span
+from earwitness.ingest.spans.texts import as_text, loads
+
+NAME = "otel-genai"
+PRIORITY = 60
+
+_OPERATION = "gen_ai.operation.name"
+_DETAILS = "gen_ai.client.inference.operation.details"
+_ROLES: dict[str, Role] = {
+    "chat": "llm",
+    "generate_content": "llm",
+    "text_completion": "llm",
+    "embeddings": "retriever",
+    "retrieval": "retriever",
+    "rerank": "retriever",
+    "invoke_agent": "agent",
+    "execute_tool": "tool",
+    "invoke_workflow": "workflow",
+    "conversation": "workflow",
+    "handoff": "handoff",
+    "agent_handoff": "handoff",
+    "execute_task": "workflow",
+}
+_WRITES = ("create_memory", "upsert_memory", "update_memory", "delete_memory")
+_FROM = ("gen_ai.handoff.from_agent", "gen_ai.caller.name", "gen_ai.agent.handoff.source.name")
+_TO = ("gen_ai.handoff.to_agent", "gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
+_CONTENT = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.name")
+
+
+def matches(span: Span) -> bool:
+    """An operation is named, or content stands where 1.37 puts it."""
+    return isinstance(span.get(_OPERATION), str) or any(key in span.attributes for key in _CONTENT)
+
+
+def facts(span: Span) -> Facts:
+    """What a span of these conventions says."""
+    role = _role(span)
+    agent, rung = agent_of(span, is_agent=role == "agent")
+    inputs, outputs, transcript = _conversation(span)
+    return Facts(
+        dialect=NAME,
+        role=role,
+        agent=agent,
+        rung=rung,
+        tool=_tool(span, role),
+        call_id=span.text("gen_ai.tool.call.id"),
+        arguments=_first(span, _ARGUMENTS),
+        result=_first(span, _RESULTS),
+        writes=span.get(_OPERATION) in _WRITES,
+        inputs=inputs,
+        outputs=outputs,
+        transcript=transcript,
+        instructions=_instructions(span),
+        references=sum(key.endswith("_ref") for key in span.attributes if key.startswith("gen_ai.")),
+        conversation=span.text("gen_ai.conversation.id"),
+        model=span.text("gen_ai.response.model", "gen_ai.request.model"),
+        handoff_from=_party(span, _FROM),
+        handoff_to=_party(span, _TO),
+    )
+
+
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments",
+    "tool_arguments",
+    "gen_ai.retrieval.query.text",
+    "gen_ai.memory.query.text",
+)
+_RESULTS = ("gen_ai.tool.call.result", "tool_response", "gen_ai.retrieval.documents", "gen_ai.memory.records")
+
+
+def _role(span: Span) -> Role:
+    operation = str(span.get(_OPERATION) or "")
+    if "memory" in operation:
+        return "memory"
+    if operation not in _ROLES and span.get("gen_ai.tool.name"):
+        return "tool"
+    if operation not in _ROLES and span.get("gen_ai.output.messages"):
+        return "llm"
+    role = _ROLES.get(operation, "other")
+    # A handoff told as the run of a tool keeps its arguments: the tool's name says the rest.
+    return "handoff" if role == "tool" and _party(span, _TO) and hands_off(span.text("gen_ai.tool.name")) else role
+
+
+def _tool(span: Span, role: Role) -> str | None:
+    if role == "memory":
+        return span.text("gen_ai.memory.store.name", "gen_ai.memory.store.id")
+    named = span.text("gen_ai.tool.name", "gen_ai.data_source.id")
+    return named or (span.text("gen_ai.request.model") if role == "retriever" else None)
+
+
+def _first(span: Span, keys: tuple[str, ...]) -> str | None:
+    value = span.get(*keys)
+    return None if value is None else as_text(value)
+
+
+def _party(span: Span, keys: tuple[str, ...]) -> str | None:
+    return next((n for n in (clean_name(span.get(k)) for k in keys) if n), None)
+
+
+def _conversation(span: Span) -> tuple[tuple[Message, ...], tuple[Message, ...], tuple[Message, ...]]:
+    inputs = _messages(_value(span, "gen_ai.input.messages"), "user")
+    outputs = _messages(_value(span, "gen_ai.output.messages"), "assistant")
+    final = span.get("final_result")
+    if not outputs and final is not None:
+        outputs = (text_message(as_text(final), "assistant"),)
+    return inputs, outputs, _messages(span.get("pydantic_ai.all_messages"), "user")
+
+
+def _value(span: Span, key: str) -> Any:
+    """An attribute of the span, or of the event that repeats or replaces it."""
+    details = [e.attributes.get(key) for e in span.events if e.name == _DETAILS]
+    return next((v for v in (span.get(key), *details) if v is not None), None)
+
+
+def _messages(value: Any, role: str) -> tuple[Message, ...]:
+    if value is None or value in ("", []):
+        return ()
+    found = read_messages(value, role)
+    if found:
+        return found
+    text = as_text(value)  # a list that was cut, or no list at all
+    return (text_message(text, role, "data" if text.startswith("[{") else "text"),)
+
+
+def _instructions(span: Span) -> tuple[str, ...]:
+    value = _value(span, "gen_ai.system_instructions")
+    items = loads(value) if isinstance(value, str) else value
+    if not isinstance(items, list):
+        return (as_text(value),) if value else ()
+    texts = (i.get("content", i.get("text")) if isinstance(i, dict) else i for i in items)
+    return tuple(as_text(t) for t in texts if t)

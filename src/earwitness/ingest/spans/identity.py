@@ -1,0 +1,101 @@
+"""Names: which agent a span names, and which agent a call is addressed to."""
+
+import re
+from typing import Any
+
+from earwitness.ingest.spans.facts import Rung
+from earwitness.ingest.spans.span import Span
+from earwitness.ingest.spans.texts import loads
+
+_AGENT_KEYS = ("gen_ai.agent.name", "agent.name", "agent_name")
+_NODE_KEYS = ("graph.node.name", "graph.node.id")
+_NO_NAMES = {"", "unknown", "none", "null", "undefined", "n/a", "root"}
+# An instrumentation that writes its own name where an agent's belongs.
+_STAND_INS = {"OpenAI Agents instrumentation"}
+# Nodes of a graph that are plumbing inside an agent.
+_PLUMBING = {"agent", "tools", "model", "call_model", "__start__", "__end__", "model_request"}
+_SPAN_NAMES = (re.compile(r"agent_run \[(.+)\]"), re.compile(r"invoke_agent (.+)"), re.compile(r"(.+)\.agent"))
+_HANDOFF = re.compile(r"(?:^|[^a-z])(?:transfer|hand_?off)(?:_back)?[_ ]to[_ ](.+)$", re.IGNORECASE)
+_DELEGATE = re.compile(r"(?:^|[^a-z])(?:delegate|delegate[_ ]work|ask[_ ]question)[_ ]to[_ ](.+)$", re.IGNORECASE)
+_ADDRESS_KEYS = ("agent_name", "coworker", "recipient", "to_agent", "target_agent", "agent")
+_GENERIC = {"agent", "coworker", "human", "user", "assistant"}
+
+
+def clean_name(value: Any) -> str | None:
+    """A name, unless it is one of the ways to say that there is none."""
+    if not isinstance(value, str) or value.strip().lower() in _NO_NAMES:
+        return None
+    return value.strip()
+
+
+def agent_of(span: Span, *, is_agent: bool) -> tuple[str | None, Rung | None]:
+    """The agent a span names, and the rung of the sender ladder that gave it.
+
+    Args:
+        span: where to look.
+        is_agent: the span is an agent's own run, so that its name may name it.
+    """
+    if span.get("gen_ai.agent.description") not in _STAND_INS:
+        for key in _AGENT_KEYS:
+            if name := clean_name(span.get(key)):
+                return name, "attribute"
+    if name := _node(span):
+        return name, "node"
+    return (_in_span_name(span), "span_name") if is_agent and _in_span_name(span) else (None, None)
+
+
+def _node(span: Span) -> str | None:
+    metadata = span.get("metadata")
+    metadata = loads(metadata) if isinstance(metadata, str) else metadata
+    if isinstance(metadata, dict):
+        if name := clean_name(metadata.get("lc_agent_name")):
+            return name
+        path = str(metadata.get("langgraph_checkpoint_ns") or metadata.get("langgraph_node") or "")
+        steps = [step.partition(":")[0] for step in path.split("|")]
+        named = [clean_name(step) for step in steps if step not in _PLUMBING]
+        if any(named):
+            return next(n for n in reversed(named) if n)
+    return next((n for n in map(clean_name, map(span.get, _NODE_KEYS)) if n), None)
+
+
+def _in_span_name(span: Span) -> str | None:
+    for pattern in _SPAN_NAMES:
+        match = pattern.fullmatch(span.name)
+        # Some name such a span after the model.
+        if match and match[1] != span.get("gen_ai.request.model"):
+            return clean_name(match[1])
+    return None
+
+
+def slug(name: str) -> str:
+    """A name as it looks inside a tool's name."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def hands_off(tool: str | None) -> bool:
+    """Whether a tool's name says that it passes control to another agent."""
+    return bool(tool and _HANDOFF.search(tool))
+
+
+def delegates(tool: str | None) -> bool:
+    """Whether a tool's name says that it asks another agent."""
+    return bool(tool and _DELEGATE.search(tool))
+
+
+def addressed(tool: str | None, arguments: str | None) -> str | None:
+    """The agent that the arguments of a handoff or delegation name."""
+    given = loads(arguments) if arguments and (hands_off(tool) or delegates(tool)) else None
+    if not isinstance(given, dict):
+        return None
+    return next((n for n in (clean_name(given.get(k)) for k in _ADDRESS_KEYS) if n), None)
+
+
+def in_tool_name(tool: str | None, agents: set[str]) -> str | None:
+    """The agent that a tool's name names: one the trace knows, or one that can be nothing else."""
+    match = (_HANDOFF.search(tool) or _DELEGATE.search(tool)) if tool else None
+    if not match or slug(match[1]) in _GENERIC:
+        return None
+    wanted = slug(match[1])
+    known = next((a for a in sorted(agents) if slug(a) == wanted), None)
+    certain = wanted.endswith("agent") or slug(tool or "").startswith("handoff_")
+    return known or (match[1] if certain else None)

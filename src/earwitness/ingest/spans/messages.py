@@ -1,0 +1,241 @@
+"""Messages as the providers and frameworks write them, brought to one form.
+
+Known: OpenTelemetry parts, OpenAI chat and responses items, Anthropic blocks, LangChain messages, Gemini contents,
+and lists of them that somebody turned into a string, as JSON or as Python `repr`.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any
+
+from earwitness.ingest.spans.facts import Message, Part
+from earwitness.ingest.spans.texts import as_text, loads
+
+_ROLES = {
+    "developer": "system",
+    "human": "user",
+    "ai": "assistant",
+    "model": "assistant",
+    "function": "tool",
+    "environment": "tool",
+}
+# Where an envelope of messages keeps them, first hit wins.
+_HOLDERS = ("messages", "input_messages", "output_messages", "choices", "output", "contents", "generations", "message")
+_THOUGHTS = ("reasoning", "thinking", "thought", "redacted_thinking", "compaction")
+_CALLS = ("tool_call", "function_call", "tool_use", "server_tool_call", "custom_tool_call")
+_RETURNS = (
+    "tool_call_response",
+    "tool_response",
+    "tool_result",
+    "function_call_output",
+    "server_tool_call_response",
+    "custom_tool_call_output",
+)
+_FILES = ("uri", "file", "input_file", "image_url", "input_image", "file_id")
+_DEPTH = 6
+
+
+def read_messages(value: Any, role: str) -> tuple[Message, ...]:
+    """The messages in a value; none where it is no such thing.
+
+    Args:
+        value: a list, an object or the text of one.
+        role: of messages that name none.
+    """
+    return tuple(_walk(value, role, _DEPTH))
+
+
+def text_message(text: str, role: str, kind: str = "text") -> Message:
+    """A message that is one text."""
+    return Message(role, (Part("data" if kind == "data" else "text", text),))
+
+
+def _walk(value: Any, role: str, depth: int) -> Iterator[Message]:
+    if isinstance(value, str):
+        value = loads(value)
+    if depth <= 0:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _walk(item, role, depth - 1)
+    elif isinstance(value, dict):
+        yield from _from_dict(value, role, depth)
+
+
+def _from_dict(value: dict[str, Any], role: str, depth: int) -> Iterator[Message]:
+    inner = _langchain(value)
+    if inner is not None:
+        yield from _from_dict(inner, role, depth - 1)
+    elif _is_item(value):
+        yield _item(value)
+    elif _is_message(value):
+        yield from _message(value, role, depth)
+    else:
+        holder = next((k for k in _HOLDERS if isinstance(value.get(k), list | dict)), None)
+        if holder:
+            yield from _walk(value[holder], role, depth - 1)
+        elif isinstance(value.get("content"), dict) and "parts" in value["content"]:  # a Gemini response
+            yield from _walk(value["content"], role, depth - 1)
+
+
+def _langchain(value: dict[str, Any]) -> dict[str, Any] | None:
+    """The plain message in one of LangChain's two serialised forms."""
+    if isinstance(value.get("data"), dict) and value.get("type") in ("human", "ai", "system", "tool", "function"):
+        return {"role": value["type"], **value["data"]}
+    names, kwargs = value.get("id"), value.get("kwargs")
+    if value.get("lc") and isinstance(names, list) and isinstance(kwargs, dict):
+        name = str(names[-1]).removesuffix("Chunk").removesuffix("Message").lower()
+        return {"role": name, **kwargs} if str(names[-1]).endswith(("Message", "MessageChunk")) else None
+    return None
+
+
+def _is_item(value: dict[str, Any]) -> bool:
+    """An item of the responses API that stands beside messages, not inside one."""
+    return value.get("type") in (*_CALLS, *_RETURNS, "reasoning") and "role" not in value
+
+
+def _is_message(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("role"), str) and bool(
+        {"content", "parts", "tool_calls", "contents", "tool_call_id"} & value.keys()
+    )
+
+
+def _item(value: dict[str, Any]) -> Message:
+    part = _part(value)
+    return Message("tool" if part.kind == "tool_response" else "assistant", (part,), id=_name(value.get("id")))
+
+
+def _message(value: dict[str, Any], role: str, depth: int) -> Iterator[Message]:
+    said = str(value["role"] or role).lower()
+    said = _ROLES.get(said, said)
+    content = value.get("parts", value.get("content", value.get("contents")))
+    nested = _double_encoded(content, depth)
+    if nested:
+        yield from nested
+        return
+    parts = tuple(_parts(content, said, value)) + tuple(_calls(value.get("tool_calls")))
+    yield Message(said, parts, name=_name(value.get("name")), id=_name(value.get("id")))
+
+
+def _double_encoded(content: Any, depth: int) -> list[Message]:
+    """The trap: a whole list of messages kept as the content string of one."""
+    items = loads(content) if isinstance(content, str) else None
+    if not isinstance(items, list) or not all(isinstance(i, dict) and (_is_message(i) or _is_item(i)) for i in items):
+        return []
+    return [m for item in items for m in _walk(item, "user", depth - 1)]
+
+
+def _parts(content: Any, role: str, message: dict[str, Any]) -> Iterator[Part]:
+    if role == "tool" and not (isinstance(content, list) and content and _is_return(content[0])):
+        text = as_text(content) if content is not None else ""
+        yield Part("tool_response", _joined(content) or text, _call_id(message), _name(message.get("name")))
+    elif isinstance(content, str):
+        if content.strip():
+            yield Part("text", content)
+    elif isinstance(content, list):
+        yield from (_part(c) if isinstance(c, dict) else Part("text", as_text(c)) for c in content if c)
+    elif isinstance(content, dict):
+        yield _part(content)
+
+
+def _is_return(value: Any) -> bool:
+    return isinstance(value, dict) and (value.get("type") in _RETURNS or "function_response" in value)
+
+
+def _joined(content: Any) -> str | None:
+    """The text of a tool result that is a list of text blocks."""
+    if not isinstance(content, list) or not all(isinstance(c, dict) and isinstance(_text_of(c), str) for c in content):
+        return None
+    return "\n".join(str(_text_of(c)) for c in content)
+
+
+def _text_of(block: dict[str, Any]) -> Any:
+    return block.get("text", block.get("content"))
+
+
+def _calls(calls: Any) -> Iterator[Part]:
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict):
+            inner = call.get("function")
+            named = inner if isinstance(inner, dict) else call
+            yield _call({**named, "id": call.get("id") or call.get("call_id")})
+
+
+def _call(call: dict[str, Any]) -> Part:
+    given = next((call[k] for k in ("arguments", "args", "input", "raw_arguments") if call.get(k) is not None), "")
+    return Part("tool_call", as_text(given), _call_id(call), _name(call.get("name")))
+
+
+def _call_id(block: dict[str, Any]) -> str | None:
+    keys = ("call_id", "tool_call_id", "tool_use_id", "id")
+    return next((block[k] for k in keys if isinstance(block.get(k), str) and block[k]), None)
+
+
+def _part(block: dict[str, Any]) -> Part:
+    gemini = _gemini(block)
+    kind = block.get("type")
+    if gemini:
+        return gemini
+    if kind in _CALLS:
+        return _call(block)
+    if kind in _RETURNS:
+        return Part("tool_response", _returned(block), _call_id(block), _name(block.get("name")))
+    if kind in _THOUGHTS:
+        return Part("reasoning", _thought(block))
+    if kind == "blob" or "inline_data" in block:
+        return _blob(block.get("inline_data") or block)
+    if kind in _FILES or "file_data" in block or (kind in ("image", "document") and "source" in block):
+        return Part("reference", _address(block), flags=("reference",))
+    text = _text_of(block)
+    inner = loads(text) if isinstance(text, str) else None
+    if isinstance(inner, dict) and inner.get("type") in ("text", "output_text", "input_text", *_CALLS, *_RETURNS):
+        return _part(inner)  # a block that somebody turned into a string
+    return Part("text", text) if isinstance(text, str) else Part("data", as_text(block))
+
+
+def _gemini(block: dict[str, Any]) -> Part | None:
+    call, answer = block.get("function_call"), block.get("function_response")
+    if isinstance(call, dict):
+        return _call(call)
+    if isinstance(answer, dict):
+        return Part("tool_response", as_text(answer.get("response")), _call_id(answer), _name(answer.get("name")))
+    if block.get("thought") is True and isinstance(block.get("text"), str):
+        return Part("reasoning", block["text"])
+    return None
+
+
+def _returned(block: dict[str, Any]) -> str:
+    keys = ("response", "result", "output", "content")
+    value = next((block[k] for k in keys if block.get(k) is not None), "")
+    return _joined(value) or as_text(value)
+
+
+def _thought(block: dict[str, Any]) -> str:
+    value = next(
+        (block[k] for k in ("content", "thinking", "reasoning", "text", "summary", "data") if block.get(k)), ""
+    )
+    return _joined(value) or (as_text(value) if value else "")
+
+
+def _blob(block: dict[str, Any]) -> Part:
+    """A file inside the message; its text where it is text, else the base64 that was recorded."""
+    raw = next((block[k] for k in ("content", "data", "blob") if isinstance(block.get(k), str)), "")
+    try:
+        return Part("blob", base64.b64decode(raw, validate=True).decode("utf-8"), name=_name(block.get("mime_type")))
+    except (binascii.Error, ValueError):
+        return Part("blob", raw, name=_name(block.get("mime_type")))
+
+
+def _address(block: dict[str, Any]) -> str:
+    for key in ("uri", "file_id", "image_url", "url", "file_data", "file", "source"):
+        value = block.get(key)
+        if isinstance(value, dict):
+            value = value.get("url") or value.get("uri") or value.get("file_uri") or value.get("data")
+        if isinstance(value, str) and value:
+            return value
+    return as_text(block)
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,275 @@
+"""Who speaks to whom: which words of a trace reach the user, another agent, or nobody.
+
+Everything here is read off the tree before anything is told: the final words of each root, the answers of
+sub-agents, what agents were given to read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from earwitness.ingest.spans.facts import Message, Part
+from earwitness.ingest.spans.identity import addressed, delegates, hands_off, in_tool_name
+from earwitness.ingest.spans.texts import fingerprint, says_nothing
+from earwitness.ingest.spans.tree import Node, Tree, callees
+from earwitness.schema.words import Grade
+
+_SPEAKERS = ("llm", "agent", "workflow")
+# Shorter texts occur inside others by chance.
+_CONTAINED = 24
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where the words of a call go: to agents, by which evidence, and whether control goes with them."""
+
+    kind: str
+    to: tuple[str, ...] = ()
+    grade: Grade = "structural"
+    evidence: str = "descendant"
+
+
+@dataclass
+class Plan:
+    """What `speech` found out about a trace.
+
+    Attributes:
+        routes: calls that go to agents.
+        twins: second records of one tool call, and the record that counts.
+        finals: which texts of which span reach the user.
+        answers: which texts of which span go back to which caller.
+        reads: what each agent was given to read.
+        spoken: what the model calls of each agent produced: fingerprints of texts, and ids of calls.
+    """
+
+    routes: dict[Node, Route] = field(default_factory=dict)
+    twins: dict[Node, Node] = field(default_factory=dict)
+    finals: dict[Node, set[bytes]] = field(default_factory=dict)
+    answers: dict[Node, tuple[Node, set[bytes]]] = field(default_factory=dict)
+    reads: dict[str, tuple[set[bytes], str]] = field(default_factory=dict)
+
+    spoken: dict[str | None, set[bytes | str]] = field(default_factory=dict)
+
+    def comes_from_model(self, node: Node, part: Part) -> bool:
+        """Whether a model call tells what a wrapping span repeats, wherever in the tree it stands."""
+        key: bytes | str | None = part.id if part.kind == "tool_call" else fingerprint(part.text)
+        agents = self.spoken if node.role == "workflow" or part.kind == "tool_call" else (node.agent,)
+        return any(key in self.spoken.get(agent, ()) for agent in agents)
+
+    def reader_of(self, text: str, sender: str | None) -> str | None:
+        """The other agent that was given a text to read, if it is one only."""
+        key, plain = fingerprint(text), " ".join(text.split())
+        hits = [
+            agent
+            for agent, (exact, joined) in self.reads.items()
+            if agent != sender and (key in exact or (len(plain) >= _CONTAINED and plain in joined))
+        ]
+        return hits[0] if len(hits) == 1 else None
+
+
+def plan(tree: Tree) -> Plan:
+    """Read a tree."""
+    out = Plan()
+    for node in tree.nodes:
+        if node.role in ("tool", "handoff"):
+            _pair_twins(node, out)
+            route = _route(tree, node)
+            if route:
+                out.routes[node] = route
+    for root in tree.roots:
+        out.finals.update(_final(tree, root, out))
+    for node in tree.nodes:
+        _find_answer(tree, node, out)
+    _note_reads(tree, out)
+    _note_spoken(tree, out)
+    return out
+
+
+def _pair_twins(node: Node, out: Plan) -> None:
+    """Two instrumentations record one tool call as two spans, one inside the other: the one with arguments counts."""
+    for above in node.ancestors():
+        if above.owner is not node.owner or above.facts is None or node.facts is None:
+            return
+        if above.role == node.role and above.facts.tool and above.facts.tool == node.facts.tool:
+            first = out.twins.get(above, above)
+            better = node.facts.arguments is not None and first.facts and first.facts.arguments is None
+            out.twins[node if not better else first] = first if not better else node
+            return
+
+
+def _route(tree: Tree, node: Node) -> Route | None:
+    facts = node.facts
+    assert facts is not None
+    if facts.role == "handoff":
+        return _handoff(tree, node, facts.handoff_to)
+    runs = callees(tree, node)
+    if runs:
+        names = tuple(dict.fromkeys(r.agent for r in runs if r.agent))
+        return Route("delegation", names)
+    if hands_off(facts.tool):
+        return _handoff(tree, node, addressed(facts.tool, facts.arguments), by_name=True)
+    if delegates(facts.tool):
+        return _named_route(tree, facts.tool, facts.arguments, "delegation")
+    return None
+
+
+def _handoff(tree: Tree, node: Node, declared: str | None, *, by_name: bool = False) -> Route | None:
+    """The record's own word, then the next agent that runs, then the tool's name."""
+    if declared:
+        return Route("handoff", (declared,), "declared", "attribute")
+    facts = node.facts
+    following = next_run(tree, node)
+    named = in_tool_name(facts.tool if facts else None, tree.agents)
+    if following and following.agent and (not by_name or named in (None, following.agent)):
+        return Route("handoff", (following.agent,), "structural", "next_agent")
+    if named:
+        return Route("handoff", (named,), "structural", "tool_name")
+    return None if by_name else Route("handoff")
+
+
+def _named_route(tree: Tree, tool: str | None, arguments: str | None, kind: str) -> Route | None:
+    asked = addressed(tool, arguments)
+    if asked:
+        return Route(kind, (asked,), "declared", "argument")
+    named = in_tool_name(tool, tree.agents)
+    return Route(kind, (named,), "structural", "tool_name") if named else None
+
+
+def route_of_call(tree: Tree, tool: str | None, arguments: str | None, sender: str | None) -> Route | None:
+    """Where a call goes that has no span of its own; nobody calls himself."""
+    kind = "handoff" if hands_off(tool) else "delegation"
+    route = _named_route(tree, tool, arguments, kind) if hands_off(tool) or delegates(tool) else None
+    return None if route and sender in route.to else route
+
+
+def next_run(tree: Tree, node: Node, name: str | None = None) -> Node | None:
+    """The next run of another agent (or of `name`) that begins after a node and outside it."""
+    for later in tree.nodes[node.last + 1 :]:
+        if later.owner is later and later.agent and (later.agent == name if name else later.agent != node.agent):
+            return later
+    return None
+
+
+def first_input(tree: Tree, run: Node) -> tuple[Message, ...]:
+    """What an agent's run was given first."""
+    for node in (run, *tree.under(run)):
+        if node.owner is run and node.facts and node.facts.inputs:
+            return node.facts.inputs
+    return ()
+
+
+def final_texts(node: Node) -> list[str]:
+    """The texts of a span's last assistant message; none if that message calls a tool."""
+    spoken = [m for m in (node.facts.outputs if node.facts else ()) if m.role == "assistant" and m.parts]
+    if not spoken or any(p.kind == "tool_call" for p in spoken[-1].parts):
+        return []
+    return [p.text for p in spoken[-1].parts if p.kind == "text" and not says_nothing(p.text)]
+
+
+def texts_of(node: Node) -> list[str]:
+    """All texts that a span produced."""
+    spoken = [m for m in (node.facts.outputs if node.facts else ()) if m.role == "assistant"]
+    return [p.text for m in spoken for p in m.parts if p.kind == "text" and not says_nothing(p.text)]
+
+
+def _prints(texts: list[str]) -> set[bytes]:
+    return {fingerprint(t) for t in texts}
+
+
+def _final(tree: Tree, root: Node, out: Plan) -> dict[Node, set[bytes]]:
+    """The node, and its texts, that the user gets from one root: what the root says it gave, else the last words."""
+    heard = [n for n in _post_order(tree, root) if n.role in _SPEAKERS and not _inside(n, root, out)]
+    recorded = _prints(final_texts(root))
+    same = [n for n in heard if (_prints(texts_of(n)) & recorded if recorded else final_texts(n))]
+    models = sorted((n for n in same if n.role == "llm"), key=lambda n: n.index)
+    if models:
+        final = _innermost(models[-1], models)
+    elif same:
+        final = same[0] if recorded else same[-1]
+    else:
+        return {}
+    return {final: recorded or _prints(final_texts(final))}
+
+
+def _innermost(node: Node, models: list[Node]) -> Node:
+    """Of two records of one model call, the wrapped one; `node` is it if it is the last in tree order."""
+    return next((m for m in reversed(models) if node.holds(m)), node)
+
+
+def _inside(node: Node, root: Node, out: Plan) -> bool:
+    """Inside a call, whose answer goes to the caller and not to the user. A handoff is no such call."""
+    above = [a for a in node.ancestors() if root.holds(a)]
+    return any(a.role in ("tool", "retriever", "memory", "guardrail") for a in above if not _passes_control(a, out))
+
+
+def _passes_control(node: Node, out: Plan) -> bool:
+    route = out.routes.get(node)
+    return route is not None and route.kind == "handoff"
+
+
+def _post_order(tree: Tree, root: Node) -> Iterator[Node]:
+    open_nodes: list[Node] = []
+    for node in tree.nodes[root.index : root.last + 1]:
+        while open_nodes and not open_nodes[-1].holds(node):
+            yield open_nodes.pop()
+        open_nodes.append(node)
+    yield from reversed(open_nodes)
+
+
+def caller_of(run: Node) -> Node | None:
+    """The node that called an agent's run: the tool span around it, else the run of the agent above it."""
+    for above in run.ancestors():
+        if above.role == "tool" or (above.owner is above and above.agent and above.agent != run.agent):
+            return above
+    return None
+
+
+def _find_answer(tree: Tree, run: Node, out: Plan) -> None:
+    """The words with which a called run answers: those the caller got, or its last ones."""
+    caller = _caller(run)
+    if caller is None:
+        return
+    mine = [n for n in _post_order(tree, run) if n.owner is run and n.role in _SPEAKERS and n not in out.finals]
+    result = caller.facts.result if caller.role == "tool" and caller.facts else None
+    given = [result or ""] if not says_nothing(result) else [] if run is caller else final_texts(run)
+    wanted = _prints(given)
+    mine = [n for n in mine if (_prints(texts_of(n)) & wanted if wanted else final_texts(n))]
+    models = [n for n in mine if n.role == "llm"]
+    answer = models[-1] if models else (mine[0] if mine else None)
+    if answer:
+        out.answers[answer] = (caller, wanted or _prints(final_texts(answer)))
+
+
+def _caller(run: Node) -> Node | None:
+    if run.role == "tool" and run.children and run.children[0].owner is run:
+        return run  # the run of an agent that has no span of its own
+    caller = caller_of(run) if run.owner is run and run.agent else None
+    return None if caller is None or caller.agent == run.agent else caller
+
+
+def _note_reads(tree: Tree, out: Plan) -> None:
+    exact: dict[str, set[bytes]] = {}
+    joined: dict[str, list[str]] = {}
+    for node in tree.nodes:
+        for text in _given(node) if node.agent else ():
+            key = fingerprint(text)
+            known = exact.setdefault(str(node.agent), set())
+            if key not in known:
+                known.add(key)
+                joined.setdefault(str(node.agent), []).append(" ".join(text.split()))
+    out.reads = {agent: (keys, "\n".join(joined[agent])) for agent, keys in exact.items()}
+
+
+def _note_spoken(tree: Tree, out: Plan) -> None:
+    for node in tree.nodes:
+        for message in node.facts.outputs if node.facts and node.role == "llm" else ():
+            for part in message.parts:
+                key: bytes | str = part.id or "" if part.kind == "tool_call" else fingerprint(part.text)
+                if part.text and key:
+                    out.spoken.setdefault(node.agent, set()).add(key)
+
+
+def _given(node: Node) -> Iterator[str]:
+    """The texts of others in what a node was shown: not its own history, not tool results."""
+    for message in node.facts.inputs if node.facts else ():
+        if message.role == "user" or (message.role == "assistant" and message.name not in (None, node.agent)):
+            yield from (p.text for p in message.parts if p.kind == "text")

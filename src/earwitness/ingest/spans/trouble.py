@@ -1,0 +1,73 @@
+"""What went wrong, what was noted on the way, and what the record does not hold."""
+
+from collections.abc import Iterator
+
+from earwitness.ingest.spans.span import SpanEvent
+from earwitness.ingest.spans.telling import Telling
+from earwitness.ingest.spans.texts import as_text
+from earwitness.ingest.spans.tree import Node
+from earwitness.schema.words import Channel
+
+_CHANNELS: dict[str, Channel] = {"tool": "C4", "retriever": "C4", "memory": "C5", "handoff": "C2"}
+
+
+def report(t: Telling, node: Node) -> None:
+    """Tell the errors, notes and losses of a span."""
+    errors = [_error(e) for e in node.span.events if e.name == "exception"]
+    for text in filter(None, errors):
+        _log(t, node, text, "exception")
+    status = node.span.status
+    if status and status.strip() and not any(status in text for text in errors):
+        _log(t, node, status, "status")
+    if node.facts is None:
+        return
+    for event in node.span.events:
+        if event.name != "exception":
+            _note(t, node, event)
+    _count(t, node)
+
+
+def _error(event: SpanEvent) -> str:
+    kind, message, stack = (event.attributes.get(f"exception.{k}") for k in ("type", "message", "stacktrace"))
+    head = ": ".join(as_text(x) for x in (kind, message) if x)
+    stack = as_text(stack) if stack else ""
+    return stack if head and head in stack else "\n".join(filter(None, (head, stack)))
+
+
+def _log(t: Telling, node: Node, text: str, kind: str, time: int | None = None) -> None:
+    """An error that climbs the tree is one error."""
+    told = t.ledger.find(text, under=node)
+    when = time or node.span.end
+    if told:
+        t.ledger.sighting(node, text, "history", told.event, time=when)
+    else:
+        t.ledger.event(node, "C6", text, name=kind, kind=kind, sender=node.agent, time=when)
+
+
+def _note(t: Telling, node: Node, event: SpanEvent) -> None:
+    texts = dict(_texts(event))
+    if not texts:
+        return
+    if event.name.startswith("gen_ai."):  # an older home of messages: copies, until a dialect reads them
+        t.ledger.sighting(node, as_text(texts), "history", time=event.time)
+    else:
+        _log(t, node, f"{event.name}: {as_text(texts)}", "span_event", event.time)
+
+
+def _texts(event: SpanEvent) -> Iterator[tuple[str, object]]:
+    for key, value in event.attributes.items():
+        if isinstance(value, str | list | dict) and value:
+            yield key, value
+
+
+def _count(t: Telling, node: Node) -> None:
+    facts, place = node.facts, node.span.place
+    assert facts is not None
+    if node.span.failed:
+        t.ledger.lose("failed_call", _CHANNELS.get(node.role), f"{node.role} span with an error status", place)
+    if node.span.dropped:
+        t.ledger.lose("dropped", None, "attributes, events or links the recorder dropped", place, node.span.dropped)
+    if facts.references:
+        t.ledger.lose("reference", None, "messages kept elsewhere", place, facts.references)
+    if facts.role == "llm" and facts.silent and not facts.references:
+        t.ledger.lose("content_missing", None, "model call without content", place)
