@@ -142,3 +142,12 @@ def test_judging_again_changes_only_the_judgement(tmp_path: Path) -> None:
             "detect",
             "decide",
         ] * 2
+
+
+def test_a_rule_may_use_an_alias_of_the_roster(tmp_path: Path) -> None:
+    with Case() as case:
+        Loader(case).load([corpus(tmp_path / "t.jsonl")])
+        member = Member(name="clerk", aliases=("worker",))
+        deny = PolicyRule(effect="sanitize", recipients=("worker",))
+        found = verdicts(case, Policy(default="allow", roster=(member,), rules=(deny,)))
+        assert {row[2] for row in found if row[4] == "sanitize"} == {"clerk"}

@@ -1,11 +1,11 @@
 """A policy put in force over a case: its values, rules, roster and aliases become rows. Imports are not touched."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from earwitness.schema.case import Case
-from earwitness.schema.policy import Member, Policy, PolicyRule, PolicyValue
+from earwitness.schema.policy import Member, Policy, PolicyValue
 from earwitness.schema.tables import arrow_schema
 
 _PARTIES = """
@@ -36,7 +36,7 @@ def apply_policy(case: Case, policy: Policy | None, vault: Sequence[PolicyValue]
     policy = policy or Policy()
     _insert_values(case, policy.values, "policy")
     _insert_values(case, vault, "vault")
-    _insert_rules(case, policy.rules)
+    _insert_rules(case, policy)
     _insert_roster(case, policy)
 
 
@@ -60,8 +60,9 @@ def _insert_values(case: Case, values: Sequence[PolicyValue], origin: str) -> No
     case.insert("vault", pa.table(columns, schema=arrow_schema("vault")))
 
 
-def _insert_rules(case: Case, rules: Iterable[PolicyRule]) -> None:
-    rows = list(rules)
+def _insert_rules(case: Case, policy: Policy) -> None:
+    rows = policy.rules
+    named = {alias: m.name for m in policy.roster for alias in m.aliases}
     first = int(case.one("SELECT coalesce(max(rule), -1) + 1 FROM rules"))
     lists = ("attributes", "value_types", "subjects", "channels", "recipients", "roles", "kinds", "positions")
     columns = {
@@ -71,6 +72,8 @@ def _insert_rules(case: Case, rules: Iterable[PolicyRule]) -> None:
         "trace": [None] * len(rows),
         "scenario": [r.scenario for r in rows],
         **{name: [list(getattr(r, name)) for r in rows] for name in lists},
+        # Recipients are known by the name of the roster, so a rule that uses an alias means that name.
+        "recipients": [[named.get(n, n) for n in r.recipients] for r in rows],
         "origin": ["policy"] * len(rows),
     }
     case.insert("rules", pa.table(columns, schema=arrow_schema("rules")))

@@ -46,6 +46,7 @@ def command(
       earwitness audit runs/ --policy policy.yaml -o out/
       earwitness audit traces.tar.xz --rules literal --labels compare --json
       earwitness audit --case out/case.duckdb --policy stricter.yaml
+
     \b
     In Python:
       Loader(case).load([Path("runs")]); audit(case, Request(policy=...)); summary(case)

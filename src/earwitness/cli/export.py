@@ -17,6 +17,7 @@ def command(case_path: Path, output: Path, reveal: bool) -> None:
     \b
     Example:
       earwitness export runs.duckdb -o runs.jsonl --reveal
+
     \b
     In Python:
       export(case, open("runs.jsonl", "wb"))

@@ -17,6 +17,7 @@ def command(traces: tuple[Path, ...], case_path: Path, replace: bool) -> None:
     \b
     Example:
       earwitness import runs/ --case runs.duckdb
+
     \b
     In Python:
       with Case("runs.duckdb") as case: Loader(case).load([Path("runs")])

@@ -21,6 +21,7 @@ def command(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     Examples:
       earwitness inspect traces.jsonl
       earwitness inspect --json runs/ more.tar.gz
+
     \b
     In Python:
       Loader(case).load([Path("traces.jsonl")]); list(inspect(case))

@@ -20,6 +20,7 @@ def check(file: Path) -> None:
     \b
     Example:
       earwitness policy check policy.yaml
+
     \b
     In Python:
       load_policy(Path("policy.yaml"))

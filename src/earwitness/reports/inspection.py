@@ -35,7 +35,7 @@ _COUNTS = {
                  LEFT JOIN deliveries d USING (event) GROUP BY ALL ORDER BY ALL""",
 }
 _ACTORS = """
-    SELECT DISTINCT root, actor, kind, evidence, count(DISTINCT trace) FROM (
+    SELECT DISTINCT root, actor, kind, coalesce(evidence, 'declared') AS evidence, count(DISTINCT trace) FROM (
         SELECT DISTINCT root, trace FROM events JOIN root USING (source)
         UNION SELECT DISTINCT root, trace FROM sightings JOIN root USING (source)) JOIN actors USING (trace)
     GROUP BY ALL ORDER BY ALL

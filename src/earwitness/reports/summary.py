@@ -174,33 +174,34 @@ def _exposures(case: Case) -> list[dict[str, Any]]:
 _NOTES = (
     (
         "SELECT count(*) FROM rulings WHERE NOT ruled",
-        "{n} traces have no policy: nothing in them is called a leak. Give one with --policy.",
+        "Traces without a policy: {n}. Nothing in them is called a leak. Give one with --policy.",
     ),
     (
         "SELECT count(*) FROM rulings WHERE NOT valued",
-        "{n} traces have no protected value in scope: nothing was looked for in them. "
+        "Traces without a protected value in scope: {n}. Nothing was looked for in them. "
         "Give values with --values or in the policy.",
     ),
     (
         "SELECT count(DISTINCT trace) FROM parties WHERE kind = 'agent' AND position = 'unknown'",
-        "{n} traces have agents of unknown position: new-agent disclosure is a lower bound there. "
+        "Traces with agents of unknown position: {n}. New-agent disclosure is a lower bound there. "
         "Name the roster in the policy.",
     ),
     (
-        "SELECT count(*) FROM verdicts WHERE recipient IS NULL",
-        "{n} occurrences have no resolved recipient: they are judged by field only (policy key `fallback`).",
+        "SELECT count(*) FROM verdicts WHERE recipient IS NULL AND dynamic_rule IS DISTINCT FROM 'fallback: closed'",
+        "Occurrences without a resolved recipient: {n}. They are judged by field only (policy key `fallback`).",
     ),
     (
         "SELECT count(*) FROM verdicts WHERE standing = 'possible'",
-        "{n} occurrences are only possible (short values or low confidence): no rate counts them.",
+        "Occurrences that are only possible (short values or low confidence): {n}. No rate counts them.",
     ),
     (
         "SELECT count(*) FROM verdicts WHERE dynamic <> 'unruled' AND NOT ruled",
-        "{n} occurrences are of values that no rule mentions: the default decided them.",
+        "Occurrences of values that no rule mentions: {n}. The default decided them.",
     ),
     (
         "SELECT coalesce(sum(records), 0) FROM outcomes WHERE outcome NOT IN ('mapped', 'duplicate', 'ignored')",
-        "{n} records could not be read or are of unknown format: what they hold was not audited (table `records`).",
+        "Records that could not be read or are of unknown format: {n}. "
+        "What they hold was not audited (table `records`).",
     ),
 )
 

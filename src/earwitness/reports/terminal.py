@@ -28,7 +28,7 @@ def print_audit(console: Console, report: dict[str, Any]) -> None:
         _measures(console, title, [m for name in names for m in report["measures"] if m["name"] == name])
     _coverage(console, report["coverage"])
     _exposures(console, report)
-    _values(console, report["values"])
+    _values(console, report["values"], revealed="revealed" in report)
     if "labels" in report:
         _labels(console, report["labels"])
     _notes(console, report["notes"])
@@ -41,6 +41,8 @@ def _head(console: Console, report: dict[str, Any]) -> None:
         f"{_many(report['traces'], 'trace')}, {_many(report['events'], 'event')}, "
         f"{_many(report['sightings'], 'sighting')}"
     )
+    if "revealed" in report:
+        console.print("[bold red]REVEALED: protected values are shown in clear; do not pass this output on[/bold red]")
     policy = report["policy"]
     given = f"policy file {policy['sha256'][:12]}" if policy["sha256"] else "no policy file"
     console.print(
@@ -125,7 +127,7 @@ def _exposures(console: Console, report: dict[str, Any]) -> None:
     console.print()
 
 
-def _values(console: Console, values: list[dict[str, Any]]) -> None:
+def _values(console: Console, values: list[dict[str, Any]], *, revealed: bool) -> None:
     shown = [v for v in values if v["events"]][:_MANY]
     rows = [
         (
@@ -141,7 +143,13 @@ def _values(console: Console, values: list[dict[str, Any]]) -> None:
     if rows:
         title = f"Values ({len(rows)} of {len(values):,} seen)"
         console.print(f"[bold]{title}[/bold]")
-        console.print(_table(("value", "type", "events", "copies", "recipients", "unauthorised"), rows, left=3))
+        console.print(
+            _table(
+                ("value", "IN CLEAR" if revealed else "type", "events", "copies", "recipients", "unauthorised"),
+                rows,
+                left=3,
+            )
+        )
         console.print()
 
 

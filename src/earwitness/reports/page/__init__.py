@@ -1,0 +1,1 @@
+"""The parts of the HTML page: markup that escapes by default, charts, flow maps, sections."""

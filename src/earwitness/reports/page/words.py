@@ -1,0 +1,121 @@
+"""Labels and sentences of the page, as data."""
+
+from earwitness.schema.words import CHANNEL_TITLES
+
+KINDS = {
+    "agent": "agent",
+    "tool": "tool",
+    "memory": "memory",
+    "artifact_store": "artifact store",
+    "log": "log",
+    "user": "user",
+    "unresolved": "unresolved recipient",
+    None: "recipient of unknown kind",
+}
+# In the heading of a pattern: "ssn to ... on C2".
+WHOM = {
+    "tool": "tools",
+    "memory": "stores",
+    "artifact_store": "artifact stores",
+    "log": "logs",
+    "user": "the user",
+    "unresolved": "recipients that are not resolved",
+    None: "recipients of unknown kind",
+}
+POSITIONS = {"original": "on the roster", "introduced": "added by the topology", "unknown": "position unknown"}
+ROUTES = {
+    "direct-access": "direct access",
+    "relay-required": "relay required",
+    "undefined": "undefined",
+    "no-introduced": "no added agent",
+    "holder": "holder itself",
+    None: "not an agent",
+}
+ROUTE_MEANINGS = {
+    "direct-access": "some added agent is one inter-agent hop away from the disclosing agent",
+    "relay-required": "every added agent is two or more hops away, or out of reach",
+    "undefined": "no agent is seen to obtain a protected value, so there is nothing to measure from",
+    "no-introduced": "every agent of the trace stands on the roster, or its position is not known",
+}
+ACCESS = {
+    "initial": "had it from its initial input",
+    "C4": "had it from a tool result",
+    "C5": "had it from shared memory",
+}
+TYPES = {"format_dependent": "format dependent", "value_dependent": "value dependent", "contextual": "contextual"}
+DEFAULTS = {"default": "no rule allows it (default)", "fallback": "recipient unresolved (fallback)"}
+
+# Summary: measure, name in the table.
+KEY_FIGURES = (
+    ("any_leakage", "Traces with an unauthorised disclosure"),
+    ("any_leakage_verifiable", "the same, of the traces that could be verified"),
+    ("audit_gap", "Traces that leak inside while the final output is clean"),
+    ("audit_gap_verifiable", "the same, of the traces that could be verified"),
+    ("field_disclosure", "Disclosed (event, value) pairs that are unauthorised"),
+)
+CELL_FIGURES = (
+    ("surface_leakage", "Surface leakage"),
+    ("new_agent_disclosure", "New-agent disclosure"),
+    ("unauthorised_propagation", "Unauthorised propagation"),
+)
+CELL_MEANINGS = (
+    "Surface leakage: a disclosure on any channel to someone who may not know. New-agent disclosure: one of these "
+    "recipients is there only because the topology grew. Unauthorised propagation: the recipient is resolved and "
+    "outside the authorised set."
+)
+
+HEADLINES = {
+    "leak": "In {k} of {n} traces a protected value reached someone who may not know it.",
+    "gap": "Auditing only the final output would have missed {gap} of them.",
+    "no_gap": "Auditing the final output would have shown every one of them.",
+    "clean": "In none of {n} judged traces did a protected value reach someone who may not know it.",
+    "unverifiable": "{u} traces could not be cleared, because the recording does not hold all that happened.",
+    "all_seen": "All other traces could be verified and are clean.",
+    "all_clean": "Every one of them could be verified.",
+    "unruled": "{x} exposures of protected values stand on record, and nobody has ruled on them.",
+    "nothing": "No protected value is known for these traces, so nothing was looked for.",
+    "quiet": "No policy rules these traces, and no protected value was found to move.",
+    "some_unruled": "{x} further exposures are in traces that no policy rules.",
+}
+
+VERDICT_MEANINGS = {
+    "leak": "a protected value reached a recipient the policy does not allow",
+    "clean": "recorded in full, and nothing unauthorised found",
+    "unverifiable": "the recording does not hold enough to say",
+}
+
+LOSSES = {
+    "failed_call": "model or tool calls that failed: what they would have said is not on record",
+    "masked": "texts masked by the recorder",
+    "truncated": "texts cut by the recorder",
+    "reference": "texts that are only referred to, not held",
+    "content_missing": "messages recorded without their text",
+    "dropped": "records the recorder itself says it dropped",
+    "orphan": "records whose parent is not in the recording",
+}
+OUTCOMES = {
+    "mapped": "read and audited",
+    "duplicate": "already read elsewhere",
+    "ignored": "known, and without relevance to disclosure",
+    "unknown": "of no known format",
+    "unparseable": "could not be parsed",
+    "oversized": "larger than the limit",
+    "masked": "masked by the recorder",
+    "unsupported": "of a format that is recognised but not read",
+}
+
+GLOSSARY = (
+    *((f"{c}", title) for c, title in CHANNEL_TITLES.items()),
+    (
+        "protected value",
+        "shown as its attribute and a keyed fingerprint, never as text; equal values have equal fingerprints",
+    ),
+    ("declared", "evidence for a recipient: the record names it"),
+    ("structural", "evidence for a recipient: it follows from the run, such as a child run under the call"),
+    ("broadcast", "evidence for a recipient: it was a member of the group addressed"),
+    ("consumed", "evidence for a recipient: the text was seen in its input"),
+    ("distance", "inter-agent hops that really occurred between the disclosing agent and the recipient"),
+    ("interval", "95 % Wilson score interval of the proportion"),
+    ("span", "first and one past the last code point of the value, in the text at the JSON pointer"),
+    ("byte", "offset of the record in the decompressed source, from 0; lines count from 1"),
+)
