@@ -262,7 +262,8 @@ def overall_measures() -> Iterator[Row]:
     yield measure("any_leakage", {}, trace_ids(), lambda t: bool(leaking(t)))
     yield measure("audit_gap", {}, trace_ids(), hidden_from_output)
     for channel in CHANNELS:
-        yield measure("channel_leakage", {"channel": channel}, trace_ids(), lambda t, c=channel: c in leaking(t))  # type: ignore[misc]
+        seen = [t for t in trace_ids() if channel in trace_row(t).get("observable", CHANNELS)]
+        yield measure("channel_leakage", {"channel": channel}, seen, lambda t, c=channel: c in leaking(t))  # type: ignore[misc]
 
 
 def cell_measures() -> Iterator[Row]:
@@ -281,7 +282,8 @@ def route_measures() -> Iterator[Row]:
     for name in sorted({route(t) for t in trace_ids()}):
         members = [t for t in trace_ids() if route(t) == name]
         yield {"name": "route", "group": {"route": name}, "k": len(members), "n": len(trace_ids())}
-        yield measure("route_exposure", {"route": name}, members, meets_introduced)
+        if name != "no-introduced":
+            yield measure("route_exposure", {"route": name}, members, meets_introduced)
 
 
 def value_figures(attribute: str) -> Row:

@@ -75,15 +75,9 @@ class Case:
         """Append an Arrow batch whose columns stand in the table's order; gives the number of rows."""
         if batch.num_rows:
             names = ", ".join(f'"{n}"' for n in batch.schema.names)
-            self._append(f'INSERT INTO "{table}" ({names}) SELECT * FROM batch', batch)
+            # DuckDB finds `batch` in this frame. A registered view would keep it in memory until the stage ends.
+            self.con.execute(f'INSERT INTO "{table}" ({names}) SELECT * FROM batch').fetchall()
         return int(batch.num_rows)
-
-    def _append(self, statement: str, batch: pa.Table) -> None:
-        self.con.register("batch", batch)
-        try:
-            self.execute(statement)
-        finally:
-            self.con.unregister("batch")
 
     def clear(self, *tables: str) -> None:
         """Empty tables, so that a stage can be run again."""

@@ -1,0 +1,145 @@
+"""How fast, against a yardstick measured in the same run: `python bench/run.py [--megabytes 200] [--largest 1000000]`.
+
+Prints a table and writes bench/results.json. Ratios are what counts: they carry over to other machines.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from measure import EARWITNESS, Run, best, program, run
+from rich.console import Console
+from rich.table import Table
+
+_HERE = Path(__file__).resolve().parent
+_GENERATE = _HERE.parent / "tests" / "tools" / "generate.py"
+_AGENTLEAK = _HERE.parent.parent / "shared" / "data" / "agentleak_traces" / "traces_3214.tar.xz"
+_MEMORY = 1000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table: `value` in `unit`, at most `target` if there is one."""
+
+    name: str
+    value: float
+    unit: str
+    target: float | None = None
+    note: str = ""
+
+    @property
+    def met(self) -> str:
+        """Whether the target is met."""
+        return "" if self.target is None else "yes" if self.value <= self.target else "NO"
+
+
+def throughput(folder: Path, megabytes: float) -> Iterator[Figure]:
+    """Import and audit against the yardstick."""
+    path = generate(folder, "--megabytes", megabytes, "--traces", 1000)
+    size = path.stat().st_size / 1e6
+    yard = min(
+        (json.loads(run(sys.executable, _HERE / "yardstick.py", path).output) for _ in range(2)),
+        key=lambda y: y["both"],
+    )
+    yield Figure("orjson decode of each line", yard["decode"], "s", note=f"{size / yard['decode']:.0f} MB/s")
+    yield Figure(
+        "yardstick: decode + search", yard["both"], "s", note=f"{size / yard['both']:.0f} MB/s, {yard['hits']} hits"
+    )
+    yield from _against("import", program(folder, "import", path, times=2), yard["decode"], 6, size)
+    literal = program(folder, "audit", path, "--rules", "literal", times=2)
+    yield from _against("audit --rules literal", literal, yard["both"], 4, size)
+    yield from _against("audit", program(folder, "audit", path, times=2), yard["both"], 8, size)
+    path.unlink()
+
+
+def _against(name: str, taken: Run, yard: float, target: float, size: float) -> Iterator[Figure]:
+    note = f"{taken.seconds:.2f} s, {size / taken.seconds:.0f} MB/s, {taken.cpu:.2f} s of CPU"
+    yield Figure(f"{name} / {'decode' if name == 'import' else 'yardstick'}", taken.seconds / yard, "x", target, note)
+    yield Figure(f"{name}, peak memory", taken.peak, "MB", _MEMORY)
+
+
+def linearity(folder: Path, largest: int) -> Iterator[Figure]:
+    """Time per event at growing sizes, start-up taken off, in one trace and in many."""
+    tiny = generate(folder, "--events", 10, "--traces", 1).rename(folder / "tiny.jsonl")
+    sizes = [n for n in (10_000, 100_000, 1_000_000, 10_000_000) if n <= largest]
+    for command in ("import", "audit"):
+        start = program(folder, command, tiny, times=3).seconds
+        for shape in ("one trace", "many traces"):
+            yield from _growth(folder, command, shape, sizes, start)
+    tiny.unlink()
+
+
+def _growth(folder: Path, command: str, shape: str, sizes: list[int], start: float) -> Iterator[Figure]:
+    base = 0.0
+    for events in sizes:
+        path = generate(folder, "--events", events, "--traces", 1 if shape == "one trace" else events // 100)
+        taken = program(folder, command, path, times=3 if events == sizes[0] else 1)
+        path.unlink()
+        each = (taken.seconds - start) / events * 1e6
+        base = base or each
+        note = f"{each:.1f} us an event, {taken.seconds:.2f} s, peak {taken.peak:.0f} MB"
+        target = 1.3 if events > sizes[0] else None
+        yield Figure(f"{command}, {shape}, {events:,} events / {sizes[0]:,}", each / base, "x", target, note)
+
+
+def starting() -> Iterator[Figure]:
+    """Start-up."""
+    for option, target in (("--version", 0.3), ("--help", 0.4)):
+        yield Figure(f"earwitness {option}", best(5, *EARWITNESS, option).seconds, "s", target)
+
+
+def agentleak(folder: Path) -> Iterator[Figure]:
+    """The published corpus, where it is at hand."""
+    if _AGENTLEAK.exists():
+        for command in ("import", "audit"):
+            taken = program(folder, command, _AGENTLEAK)
+            yield Figure(f"AgentLeak, 3,214 traces: {command}", taken.seconds, "s", note=f"peak {taken.peak:.0f} MB")
+
+
+def generate(folder: Path, *options: object) -> Path:
+    """A corpus with the given options."""
+    path = folder / "bench.jsonl"
+    run(sys.executable, _GENERATE, path, *map(str, options))
+    return path
+
+
+def show(figures: list[Figure]) -> None:
+    """Print the table."""
+    table = Table("what", "figure", "target", "met", "details")
+    for f in figures:
+        target = "" if f.target is None else f"<= {f.target:g} {f.unit}"
+        table.add_row(f.name, f"{f.value:.2f} {f.unit}", target, f.met, f.note)
+    Console(width=150).print(table)
+
+
+def main() -> None:
+    """The command line. Exit code 1 where a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--megabytes", type=float, default=200)
+    parser.add_argument(
+        "--largest", type=int, default=1_000_000, help="events of the largest corpus of the linearity test"
+    )
+    asked = parser.parse_args()
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory(prefix="earwitness-bench-") as name:
+        folder = Path(name)
+        for part in (
+            starting(),
+            throughput(folder, asked.megabytes),
+            agentleak(folder),
+            linearity(folder, asked.largest),
+        ):
+            for figure in part:
+                figures.append(figure)
+                Console(stderr=True).print(f"{figure.name}: {figure.value:.2f} {figure.unit} {figure.note}")
+    (_HERE / "results.json").write_text(json.dumps([asdict(f) for f in figures], indent=1) + "\n")
+    show(figures)
+    sys.exit(any(f.met == "NO" for f in figures))
+
+
+if __name__ == "__main__":
+    main()
