@@ -76,13 +76,13 @@ def test_without_policy_nothing_is_a_leak(tmp_path: Path) -> None:
     check(report, "audit")
     assert report["exposure_totals"]["unruled"] == report["exposure_totals"]["total"] > 0
     assert report["coverage"]["leak"] == report["coverage"]["clean"] == 0
-    assert any("no policy" in note for note in report["notes"])
+    assert any("without a policy" in note for note in report["notes"])
 
 
 def test_without_values_nothing_is_clean() -> None:
     report = json.loads(run("audit", TRACES, "--json"))
     assert report["coverage"] == {**report["coverage"], "leak": 0, "clean": 0, "unverifiable": 16}
-    assert any("no protected value" in note for note in report["notes"])
+    assert any("without a protected value" in note for note in report["notes"])
 
 
 def test_a_case_is_judged_again_without_importing(tmp_path: Path) -> None:

@@ -29,6 +29,12 @@ _REPEATS = """
     QUALIFY row_number() OVER (PARTITION BY trace, event_id, channel, sender, content ORDER BY event) > 1
 """
 
+_DUPLICATES = """
+    INSERT INTO records (source, line, "offset", pointer, outcome, reason)
+    SELECT source, line, "offset", pointer, 'duplicate', 'the same event was read before' FROM events
+    WHERE event IN (SELECT event FROM repeats) AND list_contains(?, source)
+"""
+
 # Who an undeclared party is follows from the channel; whoever sends a message is an agent whatever else it does.
 _PARTIES = """
     INSERT INTO actors
@@ -135,26 +141,20 @@ def _drop_repeats(case: Case, sources: list[Source]) -> None:
     """Repeated events leave the tables; where all a record gave was a repeat, the record becomes a `duplicate`."""
     case.execute(f"CREATE OR REPLACE TEMP TABLE repeats AS {_REPEATS}")
     if case.one("SELECT count(*) FROM repeats"):
-        lost = case.rows("""
-            SELECT source, line, "offset", pointer FROM events GROUP BY ALL
-            HAVING count(*) = count(*) FILTER (event IN (SELECT event FROM repeats))
-        """)
-        _mark_duplicates(case, sources, lost)
+        _mark_duplicates(case, sources)
         case.execute("DELETE FROM deliveries WHERE event IN (SELECT event FROM repeats)")
         case.execute("DELETE FROM events WHERE event IN (SELECT event FROM repeats)")
     case.execute("DROP TABLE repeats")
 
 
-def _mark_duplicates(case: Case, sources: list[Source], lost: list[tuple[int, int, int, str | None]]) -> None:
-    by_number = {s.number: s for s in sources}
-    for number, line, offset, pointer in lost:
-        source = by_number.get(number)
-        if source and "canonical" in source.dialects:
-            source.skipped("duplicate")
-            case.execute(
-                "INSERT INTO records VALUES (?, ?, ?, NULL, ?, 'duplicate', 'the same event was read before')",
-                [number, line, offset, pointer],
-            )
+def _mark_duplicates(case: Case, sources: list[Source]) -> None:
+    """Only a canonical line is an event and nothing else, so that a repeated event makes a duplicate record."""
+    canonical = [s.number for s in sources if "canonical" in s.dialects]
+    case.execute(_DUPLICATES, [canonical])
+    counts = dict(case.rows("SELECT source, count(*) FROM records WHERE outcome = 'duplicate' GROUP BY source"))
+    for source in sources:
+        if source.number in canonical and source.number in counts:
+            source.outcomes["duplicate"] = counts[source.number]
             source.settle()
 
 

@@ -16,6 +16,8 @@ from earwitness.schema.tables import arrow_schema
 
 BATCH_ITEMS = 20_000
 BATCH_BYTES = 16 << 20
+# Tables whose batches go on at once; rows of the others are collected, for an insert costs more than they do.
+_LARGE = frozenset({"contents", "events", "deliveries", "sightings"})
 # Batches that may wait for the writing thread; each is as large as a block of input.
 _WAITING = 8
 
@@ -35,6 +37,7 @@ class Writer:
         self._sources: list[int] = []
         self._skips: list[tuple[int, Skip]] = []
         self._bytes = 0
+        self._small: dict[tuple[str, ...], list[pa.Table]] = {}
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="earwitness-writer")
         self._pending: list[Future[Any]] = []
 
@@ -100,6 +103,14 @@ class Writer:
         """Append columns to a table, in the background. Columns may be lists, numpy or Arrow arrays."""
         fields = [f for f in arrow_schema(table) if f.name in columns]
         batch = pa.table([array(columns[f.name], f.type) for f in fields], names=[f.name for f in fields])
+        waiting = self._small.setdefault((table, *batch.column_names), [])
+        waiting.append(batch)
+        if table in _LARGE or sum(b.num_rows for b in waiting) >= BATCH_ITEMS:
+            self._hand_on(table, waiting)
+
+    def _hand_on(self, table: str, waiting: list[pa.Table]) -> None:
+        batch = pa.concat_tables(waiting) if len(waiting) > 1 else waiting[0]
+        waiting.clear()
         self._pending.append(self._pool.submit(self.case.insert, table, batch))
         while len(self._pending) > _WAITING:
             self._pending.pop(0).result()
@@ -111,6 +122,9 @@ class Writer:
             Whatever writing raised.
         """
         self.write()
+        for (table, *_), waiting in self._small.items():
+            if waiting:
+                self._hand_on(table, waiting)
         while self._pending:
             self._pending.pop(0).result()
 
