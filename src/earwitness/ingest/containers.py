@@ -7,6 +7,7 @@ everything else comes record by record.
 import codecs
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -206,6 +207,15 @@ class _Kept:
         self.size = 0
         if data:
             yield Block(data, place.line, place.offset)
+
+
+def ahead(chunks: Iterator[Block | Skip]) -> Iterator[Block | Skip]:
+    """The same chunks, each read (and hashed) while the one before it is worked on."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="earwitness-reader") as pool:
+        pending = pool.submit(next, chunks, None)
+        while (chunk := pending.result()) is not None:
+            pending = pool.submit(next, chunks, None)
+            yield chunk
 
 
 def records(container: Container, limits: Limits) -> Iterator[Record | Skip]:

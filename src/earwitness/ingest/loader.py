@@ -9,7 +9,7 @@ import numpy as np
 
 from earwitness.ingest import finalize
 from earwitness.ingest.columns import Places
-from earwitness.ingest.containers import Block, Container, blocks, detect, line_columns, lines_of, records
+from earwitness.ingest.containers import Block, Container, ahead, blocks, detect, line_columns, lines_of, records
 from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
 from earwitness.ingest.fingerprints import name_foreign
 from earwitness.ingest.jsontext import DecodeError, decode
@@ -106,7 +106,7 @@ class Loader:
 
     def _route(self, container: Container, stream: CountingStream, router: "Router") -> None:
         chunks: Iterable[Any] = (
-            blocks(container, self.limits) if container.name == "jsonl" else records(container, self.limits)
+            ahead(blocks(container, self.limits)) if container.name == "jsonl" else records(container, self.limits)
         )
         for chunk in chunks:
             router.take(chunk)
