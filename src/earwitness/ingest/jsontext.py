@@ -108,14 +108,6 @@ def _before_colons(raw: bytes) -> tuple[npt.NDArray[np.int64], int]:
     return quotes[~escaped], sum(_ends_text(raw, int(at)) for at in (*doubtful, *spaced))
 
 
-def _keys_encoded(decoded: Any) -> int | None:
-    """Number of object keys of decoded values, by way of the encoder; None where a text might pass for a key."""
-    raw = _ENCODER.encode(decoded)
-    quotes, rare = _before_colons(raw)
-    begins = _BEGINS_TEXT[np.frombuffer(raw, np.uint8)[quotes - 1]]
-    return None if rare or begins.any() else len(quotes)
-
-
 def _ends_text(raw: bytes, colon: int) -> bool:
     quote = colon - 1
     while quote > 0 and raw[quote] in _SPACE:
@@ -126,23 +118,24 @@ def _ends_text(raw: bytes, colon: int) -> bool:
     return raw[quote] == _QUOTE and (quote - slash) % 2 == 0
 
 
-def has_repeats(raw: bytes, decoded: Any = None) -> bool:
+def has_repeats(raw: bytes, kept: int | None = None) -> bool:
     """Whether lines of valid JSON objects may repeat a key, at any depth. False is certain.
 
     Args:
         raw: the lines.
-        decoded: what a typed decoder made of them, if there is something: a cheaper proof, if nothing was defaulted.
+        kept: keys that a typed decoder kept of them, if there is one: a cheaper proof, if nothing was defaulted.
     """
     written = keys_written(raw)
-    if decoded is not None and _keys_encoded(decoded) == written:
+    if kept == written:
         return False
     try:
-        return _keys_kept(_ANY.decode_lines(raw)) != written
+        return keys_kept(_ANY.decode_lines(raw)) != written
     except (msgspec.DecodeError, RecursionError):
         return True
 
 
-def _keys_kept(value: Any) -> int:
+def keys_kept(value: Any) -> int:
+    """Number of object keys in a decoded value, at any depth."""
     kept, level = 0, [value]
     while level:
         kept += sum(len(v) for v in level if type(v) is dict)

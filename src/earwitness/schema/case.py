@@ -5,17 +5,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 import msgspec
-import polars as pl
 import pyarrow as pa
 
 from earwitness import __version__
 from earwitness.schema.errors import CaseError
 from earwitness.schema.tables import SCHEMA_VERSION, TABLES
 from earwitness.schema.views import VIEWS
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # DuckDB may keep this much in memory before it spills beside the case file.
 MEMORY_LIMIT = "400MB"
@@ -62,7 +64,7 @@ class Case:
         found = self.con.execute(query, parameters or []).fetchall()
         return found[0][0] if found else None
 
-    def frame(self, query: str) -> pl.DataFrame:
+    def frame(self, query: str) -> "pl.DataFrame":
         """A query as a Polars frame."""
         frame: pl.DataFrame = self.con.sql(query).pl()
         return frame

@@ -28,11 +28,20 @@ Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="type"):
+# Lines cannot form cycles, and the collector need not look at hundreds of thousands of them (`gc=False`).
+class Line(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag_field="type",
+    gc=False,
+):
     """A canonical JSONL line."""
 
 
-class Delivery(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Delivery(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """One recipient of an event, with the evidence that it is one."""
 
     actor: str
@@ -40,7 +49,7 @@ class Delivery(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     delivered: bool = True
 
 
-class Trace(Line, frozen=True, kw_only=True, tag="trace"):
+class Trace(Line, frozen=True, kw_only=True, gc=False, tag="trace"):
     """One logical run. `observable` lists the channels the format can show at all (None: every channel)."""
 
     id: str
@@ -59,7 +68,7 @@ class Trace(Line, frozen=True, kw_only=True, tag="trace"):
     attributes: dict[str, Any] | None = None
 
 
-class Actor(Line, frozen=True, kw_only=True, tag="actor"):
+class Actor(Line, frozen=True, kw_only=True, gc=False, tag="actor"):
     """A party of a trace. `evidence` names the rung of the ladder that gave the name."""
 
     trace: str
@@ -71,7 +80,7 @@ class Actor(Line, frozen=True, kw_only=True, tag="actor"):
     evidence: str | None = None
 
 
-class Event(Line, frozen=True, kw_only=True, tag="event"):
+class Event(Line, frozen=True, kw_only=True, gc=False, tag="event"):
     """The one record that produced a content on a channel."""
 
     trace: str
@@ -90,7 +99,7 @@ class Event(Line, frozen=True, kw_only=True, tag="event"):
     attributes: dict[str, Any] | None = None
 
 
-class Sighting(Line, frozen=True, kw_only=True, tag="sighting"):
+class Sighting(Line, frozen=True, kw_only=True, gc=False, tag="sighting"):
     """A later copy of a content, or an initial input: evidence that `actor` was shown it.
 
     `kind="initial"` is what an actor was given before anything was said (system prompt, user request).
@@ -105,7 +114,7 @@ class Sighting(Line, frozen=True, kw_only=True, tag="sighting"):
     event: str | None = None
 
 
-class Value(Line, frozen=True, kw_only=True, tag="value"):
+class Value(Line, frozen=True, kw_only=True, gc=False, tag="value"):
     """A protected value. Scope: one trace, all traces of a scenario, or (neither given) the whole case."""
 
     attribute: str
@@ -117,7 +126,7 @@ class Value(Line, frozen=True, kw_only=True, tag="value"):
     aliases: tuple[str, ...] = ()
 
 
-class Rule(Line, frozen=True, kw_only=True, tag="rule"):
+class Rule(Line, frozen=True, kw_only=True, gc=False, tag="rule"):
     """One policy rule; an empty selector matches everything. Names may hold `*` wildcards."""
 
     effect: Effect
@@ -134,7 +143,7 @@ class Rule(Line, frozen=True, kw_only=True, tag="rule"):
     positions: tuple[Position, ...] = ()
 
 
-class Loss(Line, frozen=True, kw_only=True, tag="loss"):
+class Loss(Line, frozen=True, kw_only=True, gc=False, tag="loss"):
     """Something the recording does not hold although it happened: coverage, not leakage."""
 
     trace: str
@@ -144,7 +153,7 @@ class Loss(Line, frozen=True, kw_only=True, tag="loss"):
     detail: str | None = None
 
 
-class Label(Line, frozen=True, kw_only=True, tag="label"):
+class Label(Line, frozen=True, kw_only=True, gc=False, tag="label"):
     """Published truth about one event, to compare with; detection never reads it. No leak: `leaked=()`."""
 
     trace: str

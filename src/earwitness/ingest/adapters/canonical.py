@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from earwitness.ingest.jsontext import has_repeats
+from earwitness.ingest.jsontext import has_repeats, keys_kept
 from earwitness.ingest.record import Context, Emit, Made, Record, Skip
 from earwitness.schema.model import ITEM_TYPES, Item
 
@@ -61,7 +61,15 @@ class _Canonical:
             items = _DECODER.decode_lines(raw)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return None
-        return None if has_repeats(raw, items) else items
+        return None if has_repeats(raw, _keys(items)) else items
+
+
+def _keys(items: list[Item]) -> int:
+    """Keys that lines must have held for these items; only two fields of them hold objects."""
+    lines: list[dict[str, Any]] = msgspec.to_builtins(items)
+    inner = [line["attributes"] for line in lines if "attributes" in line]
+    inner += [d for line in lines if "to" in line for d in line["to"] if type(d) is dict]
+    return sum(map(len, lines)) + keys_kept(inner)
 
 
 def _tidy(value: dict[str, Any]) -> dict[str, Any]:
