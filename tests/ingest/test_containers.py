@@ -104,7 +104,7 @@ def test_every_layout_gives_the_records_back_with_their_places(layout: str, obje
     data = _encode(LAYOUTS[layout](objects))
     found = read(CountingStream(io.BytesIO(data)), Limits(block=size))
     assert [r.value for r in found if isinstance(r, Record)] == objects
-    for (value, (line, offset, length, _)), given_ in zip(found, objects, strict=True):  # type: ignore[misc]
+    for (value, (line, offset, length, *_)), given_ in zip(found, objects, strict=True):  # type: ignore[misc]
         assert json.loads(data[offset : offset + length]) == value == given_
         assert line == data[:offset].count(b"\n") + 1
 

@@ -99,8 +99,8 @@ TEXTS: list[tuple[str, bytes, int, dict[str, int]]] = [
     ),
     ("key twice, pretty", b'{\n"type":"event",\n"type":"event"}\n' + PRETTY, 1, {"unparseable": 1}),
     ("key twice, first of a file", b'{"a":{"k":1,"k":2},\n"b":[\n1]}', 0, {"unparseable": 1}),
-    ("parquet", b"PAR1" + bytes(40), 0, {"unsupported": 1}),
-    ("sqlite", b"SQLite format 3\x00" + bytes(40), 0, {"unsupported": 1}),
+    ("parquet", b"PAR1" + bytes(40), 0, {"unparseable": 1}),
+    ("sqlite", b"SQLite format 3\x00" + bytes(40), 0, {"unparseable": 1}),
     ("prose", b"Dear all,\n[see below] it works.\n", 0, {"unsupported": 1}),
     ("binary", bytes(range(256)) * 9, 0, {"unsupported": 1}),
     ("zeroes after a crash", GOOD + b"\n" + GOOD + b"\n" + bytes(500), 2, {"unparseable": 1}),
@@ -118,7 +118,7 @@ def test_outcome(load: Load, data: bytes, mapped: int, others: dict[str, int]) -
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("parquet", "parquet"), ("sqlite", "sqlite"), ("key twice, line", "repeats a key")]
+    ("name", "said"), [("parquet", "Parquet"), ("sqlite", "SQLite"), ("key twice, line", "repeats a key")]
 )
 def test_reason(load: Load, name: str, said: str) -> None:
     _, case = load(next(c[1] for c in TEXTS if c[0] == name))

@@ -26,9 +26,8 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_TABLES = ((b"PAR1", "parquet"), (b"SQLite format 3\x00", "sqlite"))
 _UNSUPPORTED = (
-    (b"PAR1", "parquet"),
-    (b"SQLite format 3\x00", "sqlite"),
     (b"%PDF", "pdf"),
     (b"\x89PNG", "png"),
     (b"ARROW1", "arrow"),
@@ -42,7 +41,7 @@ _FEW = 8
 _NOISE = 1000
 _LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
 _ARRAY_START = re.compile(rb'\[\s*(?:$|[\[{"\]])')  # `[INFO] ...` is none
-_JSON_START = re.compile(rb'\s*(?:[\[{"\-0-9]|null|true|false|NaN|Infinity)')
+_JSON_START = re.compile(rb'\s*[\[{"]')
 
 
 Ints = npt.NDArray[np.int64]
@@ -74,6 +73,9 @@ def detect(stream: CountingStream) -> Container:
     bare = stream.peek(4)
     source, start = _strip_bom(stream, bare)
     head = source.peek(_HEAD)
+    for magic, name in _TABLES:
+        if head.startswith(magic):
+            return Container(name, source, start)
     for magic, name in _UNSUPPORTED:
         if head.startswith(magic):
             return Container(name, source, start, f"a {name} file: this container is not supported")
@@ -104,6 +106,8 @@ def _looked_at(head: bytes) -> str:
 def _json_kind(head: bytes) -> str:
     lines = [line.strip() for line in head.split(b"\n") if line.strip()]
     whole = _parses(lines[0])
+    if lines[0].startswith(b"[") and whole and len(lines) > 1 and _parses(lines[1]):
+        return "jsonl"  # lines that are arrays
     if lines[0].startswith(b"["):
         return "json-array" if whole or _ARRAY_START.match(lines[0]) else _kind_after_noise(head)
     if len(lines) == 1 and (whole or len(head) == _HEAD):

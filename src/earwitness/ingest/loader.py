@@ -1,20 +1,21 @@
 """The import: every stream through container, dialect and adapter into the case, with every record accounted for."""
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from earwitness.ingest import finalize
 from earwitness.ingest.columns import Places
-from earwitness.ingest.containers import Block, Container, ahead, blocks, detect, line_columns, lines_of, records
+from earwitness.ingest.containers import Block, Container, line_columns, lines_of
 from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
 from earwitness.ingest.fingerprints import name_foreign
 from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.layouts import READERS, recognise
 from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
 from earwitness.ingest.record import Adapter, Emit, Place, Reader, Record, Skip, Source
 from earwitness.ingest.registry import adapter_for
@@ -49,7 +50,14 @@ class Loader:
     case: Case
     limits: Limits = DEFAULT_LIMITS
     progress: Progress = silent
+    sources: list[Source] = field(default_factory=list)
+    readers: dict[str, Reader] = field(default_factory=dict)
     _claimed: set[tuple[str, ...]] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        """Name of the source that is read now."""
+        return self.sources[-1].name
 
     def claim(self, *key: str) -> bool:
         """True the first time `key` is claimed; False says the same thing was imported before."""
@@ -76,12 +84,12 @@ class Loader:
 
     def _load_all(self, paths: list[Path], writer: Writer) -> list[Source]:
         first = int(self.case.one("SELECT coalesce(max(source), -1) + 1 FROM sources"))
-        sources: list[Source] = []
+        self.sources, self.readers = [], {}
         archives: dict[int, tuple[Source, CountingStream]] = {}
         packed: list[tuple[Source, CountingStream]] = []
         for opened in open_all(paths, self.limits):
-            source = Source(opened.name, first + len(sources))
-            sources.append(source)
+            source = Source(opened.name, first + len(self.sources))
+            self.sources.append(source)
             parent = archives.get(opened.depth - 1)
             source.parent = parent[0].number if parent else None
             self._load_one(opened, source, writer)
@@ -90,7 +98,17 @@ class Loader:
                 packed.append((source, opened.stream))
         for source, stream in packed:  # known in full only after the last member
             source.sha256, source.bytes = stream.sha256, stream.bytes
-        return sources
+        self._finish(writer, first)
+        return self.sources
+
+    def _finish(self, writer: Writer, first: int) -> None:
+        """What readers of the whole import say at its end, each item for the source it came from."""
+        routers = {s.number: Router(s, writer, self) for s in self.sources} if self.readers else {}
+        for reader in self.readers.values():
+            for emit in reader.finish():
+                routers[max(emit.place.source, first)].put(emit)
+        for source in self.sources:
+            source.settle()
 
     def _load_one(self, opened: Opened, source: Source, writer: Writer) -> None:
         source.container, source.problem = opened.packing, opened.problem
@@ -100,12 +118,11 @@ class Loader:
             self._load_stream(opened.stream, source, writer)
         if opened.stream:
             source.sha256, source.bytes = opened.stream.sha256, opened.stream.bytes
-        source.settle()
 
     def _load_stream(self, stream: CountingStream, source: Source, writer: Writer) -> None:
         router = Router(source, writer, self)
         try:
-            container = detect(stream)
+            container = recognise(stream)
             source.container = f"{source.container}+{container.name}".strip("+")
             if container.reason:
                 self._refuse(source, writer, container.reason)
@@ -120,10 +137,7 @@ class Loader:
             source.container = source.container.removesuffix("-concatenated")
 
     def _route(self, container: Container, stream: CountingStream, router: "Router") -> None:
-        chunks: Iterable[Any] = (
-            ahead(blocks(container, self.limits)) if container.name == "jsonl" else records(container, self.limits)
-        )
-        for chunk in chunks:
+        for chunk in READERS[container.name](container, self.limits):
             router.take(chunk)
             self.progress(router.source.name, stream.bytes)
 
@@ -160,7 +174,8 @@ class Router:
     def finish(self) -> None:
         """Let adapters say what they could only say at the end, and hand everything on."""
         for reader in self._readers.values():
-            self._put(reader.finish())
+            for emit in reader.finish():
+                self.put(emit)
 
     def _take_block_at_once(self, block: Block) -> bool:
         first = block.data.split(b"\n", 1)[0]
@@ -196,9 +211,10 @@ class Router:
     def _take_record(self, record: Record) -> None:
         adapter = self._last if self._last and self._last.sniff(record.value) else adapter_for(record.value)
         if adapter is None:
-            self.lose(Skip("unknown", name_foreign(record.value), record.place))
+            self._take_unknown(record)
             return
         self._last = adapter
+        record = Record(record.value, record.place._replace(source=self.source.number))
         # An adapter may take an envelope apart: its parts are the records then.
         split = getattr(adapter, "split", None)
         parts = list(split(record)) if split else [record]
@@ -206,20 +222,31 @@ class Router:
         self._count_dialect(adapter, len(parts))
         reader = self._reader(adapter)
         for part in parts:
-            self._put(reader.feed(part))
+            for emit in reader.feed(part):
+                self.put(emit)
+
+    def _take_unknown(self, record: Record) -> None:
+        """A batch of objects that nobody knows as a batch is taken as its objects."""
+        value, place = record
+        if isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+            for n, element in enumerate(value):
+                self._take_record(Record(element, place.at(f"/{n}")))
+        else:
+            self.lose(Skip("unknown", name_foreign(value), place))
 
     def _reader(self, adapter: Adapter) -> Reader:
-        reader = self._readers.get(adapter.NAME)
-        if reader is None:
-            reader = self._readers[adapter.NAME] = adapter.open(self.loader)
-        return reader
+        shared = getattr(adapter, "READER", None)
+        readers, name = (self.loader.readers, shared) if shared else (self._readers, adapter.NAME)
+        if name not in readers:
+            readers[name] = adapter.open(self.loader)
+        return readers[name]
 
-    def _put(self, emits: Iterable[Emit]) -> None:
-        for emit in emits:
-            if isinstance(emit, Skip):
-                self._skip(emit)
-            else:
-                self.writer.add(emit, self.source)
+    def put(self, emit: Emit) -> None:
+        """An item for the case, or a record that gave none."""
+        if isinstance(emit, Skip):
+            self._skip(emit)
+        else:
+            self.writer.add(emit, self.source)
 
     def _skip(self, skip: Skip) -> None:
         self.source.skipped(skip.outcome)

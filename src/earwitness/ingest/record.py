@@ -9,16 +9,17 @@ from earwitness.schema.words import Outcome
 
 
 class Place(NamedTuple):
-    """Where a record stands in its source: line from 1, byte offset, bytes, JSON pointer."""
+    """Where a record stands: line from 1, byte offset, bytes, JSON pointer, number of the source (-1: the current)."""
 
     line: int
     offset: int
     length: int
     pointer: str = ""
+    source: int = -1
 
     def at(self, pointer: str) -> "Place":
         """The same place, one step deeper."""
-        return Place(self.line, self.offset, self.length, self.pointer + pointer)
+        return self._replace(pointer=self.pointer + pointer)
 
 
 class Record(NamedTuple):
@@ -47,19 +48,24 @@ Emit = Made | Skip
 
 
 class Reader(Protocol):
-    """One adapter at work on one source."""
+    """One adapter at work on one source, or on all of them."""
 
     def feed(self, record: Record) -> Iterable[Emit]:
         """What can be said at once of a record; a record for which no `Skip` comes counts as mapped."""
         ...
 
     def finish(self) -> Iterable[Emit]:
-        """What could only be said at the end of the source."""
+        """What could only be said at the end."""
         ...
 
 
 class Context(Protocol):
     """What an adapter may ask of the import."""
+
+    @property
+    def name(self) -> str:
+        """Name of the source that is read now."""
+        ...
 
     def claim(self, *key: str) -> bool:
         """True the first time `key` is claimed in this import; False says it is a duplicate."""
@@ -73,6 +79,11 @@ class Adapter(Protocol):
         NAME: the dialect, as `inspect` prints it.
         TITLE: what users call the format.
         PRIORITY: lower is asked first (default 50).
+        READER: adapters that name the same reader share it for the whole import, and it finishes after the last
+            source: a trace may be spread over files. Without it each source has a reader of its own.
+        split: takes an envelope apart, `split(record) -> list[Record]`; its parts are the records then.
+        sniff_text: whether text that is no JSON is of this format, told from its first 256 KiB; its lines then come
+            as records `{"_line": text}`.
     """
 
     NAME: str

@@ -9,6 +9,7 @@ from earwitness.ingest.spans.reader import SpanReader
 
 class _OtlpSpans:
     NAME = "otlp-spans"
+    READER = "spans"
     TITLE = "OpenTelemetry trace spans (OTLP/JSON)"
 
     def sniff(self, value: Any) -> bool:
