@@ -18,6 +18,7 @@ _COMMANDS = {
     "export": "earwitness.cli.export",
     "import": "earwitness.cli.imports",
     "inspect": "earwitness.cli.inspect",
+    "map": "earwitness.cli.map",
     "policy": "earwitness.cli.policy",
     "report": "earwitness.cli.report",
     "schema": "earwitness.cli.schema",

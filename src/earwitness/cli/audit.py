@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from earwitness.cli import FINDINGS
-from earwitness.cli.common import PATH, load, new_case, print_json, watching
+from earwitness.cli.common import MAP, PATH, load, new_case, print_json, watching
 
 
 @click.command("audit")
@@ -24,6 +24,7 @@ from earwitness.cli.common import PATH, load, new_case, print_json, watching
 @click.option(
     "--case", "case_path", type=PATH, help="Keep the case in this DuckDB file; without TRACES, judge it again."
 )
+@MAP
 @click.option("-o", "--output", type=PATH, help="Folder for report.html, report.json and case.duckdb.")
 @click.option("--replace", is_flag=True, help="Write over an existing case.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -63,7 +64,7 @@ def _fresh(
         output.mkdir(parents=True, exist_ok=True)
     place = case_path or (output / "case.duckdb" if output else None)
     with new_case(place, replace=replace or case_path is None) as case, watching(quiet=asked["as_json"]) as progress:
-        load(case, traces, progress)
+        load(case, traces, progress, asked["mapping"])
         return _judge(case, request, output, asked, progress, kept=place is not None)
 
 

@@ -12,10 +12,12 @@ from earwitness.schema.errors import CaseError, InputError
 from earwitness.schema.progress import Progress
 
 if TYPE_CHECKING:
+    from earwitness.ingest.loader import Loader
     from earwitness.ingest.record import Source
     from earwitness.schema.case import Case
 
 PATH = click.Path(path_type=Path)
+MAP = click.option("--map", "mapping", type=PATH, help="Mapping file (TOML) for JSON that no adapter knows.")
 
 
 @contextmanager
@@ -37,20 +39,30 @@ def new_case(path: Path | None, *, replace: bool) -> Iterator["Case"]:
         yield case
 
 
-def load(case: "Case", traces: tuple[Path, ...], progress: Progress) -> list["Source"]:
+def load(case: "Case", traces: tuple[Path, ...], progress: Progress, mapping: Path | None = None) -> list["Source"]:
     """Import and say what could not be read.
 
     Raises:
         InputError: nothing in the given files is a trace of a known format.
     """
-    from earwitness.ingest.loader import Loader
-
-    sources = Loader(case, progress=progress).load(list(traces))
+    sources = loader(case, progress, mapping).load(list(traces))
     if not any(s.outcomes.get("mapped") for s in sources):
         raise InputError(_nothing_known(case, sources))
     for source in [s for s in sources if s.problem][:10]:
         click.echo(f"earwitness: warning: {source.name}: {source.problem}", err=True)
     return sources
+
+
+def loader(case: "Case", progress: Progress, mapping: Path | None) -> "Loader":
+    """An import, by a mapping file if there is one.
+
+    Raises:
+        InputError: the mapping file does not hold together.
+    """
+    from earwitness.ingest.loader import Loader
+    from earwitness.ingest.mapping import MappedAdapter, load_mapping
+
+    return Loader(case, progress=progress, adapter=MappedAdapter(load_mapping(mapping)) if mapping else None)
 
 
 def _nothing_known(case: "Case", sources: list["Source"]) -> str:

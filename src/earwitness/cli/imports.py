@@ -4,14 +4,15 @@ from pathlib import Path
 
 import click
 
-from earwitness.cli.common import PATH, load, new_case, watching
+from earwitness.cli.common import MAP, PATH, load, new_case, watching
 
 
 @click.command("import")
 @click.argument("traces", nargs=-1, required=True, type=PATH)
 @click.option("--case", "case_path", required=True, type=PATH, help="DuckDB file to make.")
+@MAP
 @click.option("--replace", is_flag=True, help="Write over an existing case.")
-def command(traces: tuple[Path, ...], case_path: Path, replace: bool) -> None:
+def command(traces: tuple[Path, ...], case_path: Path, mapping: Path | None, replace: bool) -> None:
     """Import traces into a case, to be audited later with `earwitness audit --case FILE`.
 
     \b
@@ -23,7 +24,7 @@ def command(traces: tuple[Path, ...], case_path: Path, replace: bool) -> None:
       with Case("runs.duckdb") as case: Loader(case).load([Path("runs")])
     """
     with new_case(case_path, replace=replace) as case, watching(quiet=False) as progress:
-        sources = load(case, traces, progress)
+        sources = load(case, traces, progress, mapping)
         outcomes = case.rows("SELECT outcome, sum(records)::BIGINT FROM outcomes GROUP BY outcome ORDER BY outcome")
         counts = ", ".join(f"{n:,} {outcome}" for outcome, n in outcomes)
         held = ", ".join(f"{case.count(t):,} {t}" for t in ("traces", "events", "sightings"))

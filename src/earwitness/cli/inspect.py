@@ -7,14 +7,15 @@ from typing import Any
 import click
 
 from earwitness.cli import BAD_INPUT
-from earwitness.cli.common import PATH, new_case, print_json, watching
+from earwitness.cli.common import MAP, PATH, loader, new_case, print_json, watching
 
 
 @click.command("inspect")
 @click.argument("files", nargs=-1, required=True, type=PATH)
+@MAP
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line for each file.")
 @click.pass_context
-def command(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
+def command(ctx: click.Context, files: tuple[Path, ...], mapping: Path | None, as_json: bool) -> None:
     """Say what files hold: container, formats, actors, channels, and the outcome of every record. Never content.
 
     \b
@@ -26,11 +27,10 @@ def command(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     In Python:
       Loader(case).load([Path("traces.jsonl")]); list(inspect(case))
     """
-    from earwitness.ingest.loader import Loader
     from earwitness.reports.inspection import inspect
 
     with new_case(None, replace=False) as case, watching(quiet=as_json) as progress:
-        Loader(case, progress=progress).load(list(files))
+        loader(case, progress, mapping).load(list(files))
         found = list(inspect(case))
     for report in found:
         print_json(report) if as_json else _print(report)

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from earwitness.ingest import consumption
 from earwitness.ingest.record import Source
 from earwitness.schema.case import Case
 from earwitness.schema.tables import arrow_schema
@@ -99,6 +100,7 @@ def run(case: Case, traces: dict[str, int], sources: list[Source]) -> None:
     case.execute(_PARTIES)
     _order(case)
     _drop_repeated_contents(case)
+    consumption.resolve(case)
     _write_sources(case, sources)
 
 

@@ -1,8 +1,10 @@
 """Every way records may be laid out in a stream, and what reads it."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from earwitness.ingest.containers import Block, Container, ahead, blocks, detect, records
+from earwitness.ingest.containers import Block, Container, ahead, blocks, detect, lines_of, records
+from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.limits import Limits
 from earwitness.ingest.record import Record, Skip
 from earwitness.ingest.registry import find_adapters
@@ -39,3 +41,22 @@ def recognise(stream: CountingStream) -> Container:
         if test(head):
             return container._replace(name=name, reason=None)
     return container
+
+
+def values_of(stream: CountingStream, limits: Limits) -> Iterator[Any]:
+    """The decoded values of a stream's records; what cannot be read is passed over."""
+    container = recognise(stream)
+    if container.reason:
+        return
+    for chunk in READERS[container.name](container, limits):
+        if isinstance(chunk, Block):
+            yield from (value for line, _ in lines_of(chunk) if (value := _decoded(line)) is not None)
+        elif isinstance(chunk, Record):
+            yield chunk.value
+
+
+def _decoded(line: bytes) -> Any:
+    try:
+        return decode(line)
+    except DecodeError:
+        return None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -45,11 +45,13 @@ class Loader:
         case: where everything goes.
         limits: what an input may cost.
         progress: told the name of the source and the bytes read so far of it.
+        adapter: reads every record it knows, before all others: one made from a mapping file.
     """
 
     case: Case
     limits: Limits = DEFAULT_LIMITS
     progress: Progress = silent
+    adapter: Adapter | None = None
     sources: list[Source] = field(default_factory=list)
     readers: dict[str, Reader] = field(default_factory=dict)
     _claimed: set[tuple[str, ...]] = field(default_factory=set)
@@ -195,7 +197,7 @@ class Router:
 
     def _adapter_of(self, line: bytes) -> Adapter | None:
         try:
-            return adapter_for(decode(line))
+            return self._match(decode(line))
         except DecodeError:
             return None
 
@@ -209,7 +211,7 @@ class Router:
                 self._take_record(Record(value, place))
 
     def _take_record(self, record: Record) -> None:
-        adapter = self._last if self._last and self._last.sniff(record.value) else adapter_for(record.value)
+        adapter = self._match(record.value)
         if adapter is None:
             self._take_unknown(record)
             return
@@ -224,6 +226,13 @@ class Router:
         for part in parts:
             for emit in reader.feed(part):
                 self.put(emit)
+
+    def _match(self, value: Any) -> Adapter | None:
+        """The adapter of the import, else the last one that fitted, else the first that fits."""
+        for adapter in (self.loader.adapter, self._last):
+            if adapter and adapter.sniff(value):
+                return adapter
+        return adapter_for(value)
 
     def _take_unknown(self, record: Record) -> None:
         """A batch of objects that nobody knows as a batch is taken as its objects."""

@@ -117,7 +117,8 @@ class Case:
         made = sum(self.count(t.name) for t in TABLES.values() if t.stage == name)
         text = msgspec.json.encode(parameters).decode()
         self.execute(
-            "INSERT INTO runs SELECT coalesce(max(run), 0) + 1, ?, ?, ?, ?, now()::TIMESTAMP_NS, ?, ? FROM runs",
+            "INSERT INTO runs SELECT coalesce(max(run), 0) + 1, ?, ?, ?, ?, "
+            "(now() AT TIME ZONE 'UTC')::TIMESTAMP_NS, ?, ? FROM runs",
             [name, __version__, text, policy, seconds, made],
         )
 

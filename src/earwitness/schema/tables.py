@@ -335,7 +335,7 @@ _TABLES = (
         version VARCHAR of earwitness
         parameters JSON what was asked for
         policy_sha256 VARCHAR of the policy file
-        finished_at TIMESTAMP_NS when
+        finished_at TIMESTAMP_NS when, UTC
         seconds DOUBLE how long
         rows BIGINT rows written"""),
     ),
