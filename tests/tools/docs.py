@@ -3,6 +3,7 @@
 Run without arguments to write them, with `--check` to name those that are stale (exit code 1).
 """
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from earwitness.ingest.registry import find_adapters
 from earwitness.ingest.spans.registry import find_dialects
 from earwitness.schema.case import Case
 from earwitness.schema.tables import TABLES
+from earwitness.schema.words import CHANNELS, GRADES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -25,12 +27,18 @@ WIDTH = 100
 BEGIN, END = "<!-- measures:begin -->", "<!-- measures:end -->"
 MADE = "<!-- Made by tests/tools/docs.py; `make docs` writes it anew. -->"
 
+MATRIX = ("format", "channels", "never", "recipients known by", "time", "losses told")
 CONTAINERS = {
     "jsonl": "one JSON value a line; blank lines do not count, a line that is no JSON is `unparseable`",
     "json": "one JSON value, over any number of lines",
     "json-array": "a JSON array; each element is a record",
     "json-concatenated": "JSON values one after another, with or without white space or commas between them",
     "empty": "nothing but white space",
+    "parquet": "rows of a Parquet file; `line` counts rows",
+    "sqlite": "rows of every table of a SQLite database, the table's name under `_table`",
+    "event-stream": "server-sent events, each as `id`, `event` and `data`",
+    "log": 'text lines that end in a JSON object; lines without one are `{"_line": text}`',
+    "text": "plain lines, where a format of plain text is known by its beginning; else the file is refused",
 }
 ENCODINGS = "UTF-8 with or without a byte order mark; UTF-16 and UTF-32 with one."
 FLOWS = {
@@ -140,6 +148,9 @@ def formats_page() -> str:
         "Formats",
         "Formats are told by their content, never by a file's name. `earwitness inspect FILE` says what a file is.",
         "## Formats read\n\n" + table(("format", "name in `inspect`", "what it is"), adapters),
+        "## What each format shows\n\nCounted over the samples in `tests/golden/ingest`. A channel that is missing was not "
+        "in the samples; what a format cannot show at all stands under `never`.",
+        table(MATRIX, [_shown(a.NAME) for a in find_adapters()]),
         "## Dialects of spans\n\nEach span is read by the first of these vocabularies that knows it.",
         table(("name in `inspect`", "what it is"), dialects),
         "## Containers\n\n" + table(("container", "layout"), rows),
@@ -149,6 +160,34 @@ def formats_page() -> str:
         "Records of these formats count as `unknown`, with the format's name as reason. Nothing in them is audited.",
         "\n".join(f"- {name}" for name, _ in FOREIGN),
     )
+
+
+def _shown(name: str) -> tuple[str, ...]:
+    """A row of the matrix: what the expected files of an adapter hold."""
+    lines = [
+        json.loads(line)
+        for path in sorted((ROOT / "tests" / "golden" / "ingest" / name).glob("*.expected.jsonl"))
+        for line in path.read_text("utf-8").splitlines()
+        if line.startswith("{")
+    ]
+    events = [line for line in lines if line["type"] == "event"]
+    traces = [line for line in lines if line["type"] == "trace"]
+    grades = {_grade(d) for e in events for d in e.get("to", ())} | {"none" for e in events if not e.get("to")}
+    never = set(CHANNELS).difference(*({*t.get("observable", CHANNELS)} for t in traces)) if traces else set()
+    times = sum("time" in e for e in events)
+    losses = sorted({line["kind"] for line in lines if line["type"] == "loss"})
+    return (
+        f"`{name}`",
+        " ".join(sorted({e["channel"] for e in events})),
+        " ".join(sorted(never)),
+        " ".join(g for g in (*GRADES, "none") if g in grades),
+        "all" if events and times == len(events) else "some" if times else "no",
+        ", ".join(losses),
+    )
+
+
+def _grade(delivery: str | dict[str, str]) -> str:
+    return "declared" if isinstance(delivery, str) else delivery.get("grade", "declared")
 
 
 def summary(module: str) -> str:
