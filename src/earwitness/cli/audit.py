@@ -8,6 +8,7 @@ import click
 
 from earwitness.cli import FINDINGS
 from earwitness.cli.common import MAP, PATH, load, new_case, print_json, watching
+from earwitness.schema.errors import CaseError
 
 
 @click.command("audit")
@@ -75,6 +76,10 @@ def _reaudit(case_path: Path | None, output: Path | None, asked: dict[str, Any])
         raise click.UsageError("give TRACES to audit, or --case FILE to judge a case again")
     request = _request(asked)
     with Case(case_path, create=False) as case, watching(quiet=asked["as_json"]) as progress:
+        if not case.count("traces"):
+            raise CaseError(
+                f"{case_path}: holds no traces; import some with `earwitness import TRACES --case ... --replace`"
+            )
         return _judge(case, request, output, asked, progress, kept=True)
 
 

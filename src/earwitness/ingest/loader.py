@@ -18,7 +18,7 @@ from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.layouts import READERS, recognise
 from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
 from earwitness.ingest.record import Adapter, Emit, Place, Reader, Record, Skip, Source
-from earwitness.ingest.registry import adapter_for
+from earwitness.ingest.registry import adapter_for, fits
 from earwitness.ingest.stream import CountingStream
 from earwitness.ingest.writer import Writer
 from earwitness.schema.case import Case
@@ -35,6 +35,23 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+
+
+# The one boundary at which anything may be caught: records come from elsewhere, and one of a shape that nobody
+# has seen must cost that record and not the import. Messages give the kind of error, for its text may quote content.
+def _contained(adapter: Adapter, reader: Reader, record: Record) -> list[Emit]:
+    try:
+        return list(reader.feed(record))
+    except Exception as error:
+        reason = f"not of a shape that the adapter {adapter.NAME} knows: {type(error).__name__}"
+        return [Skip("unparseable", reason, record.place)]
+
+
+def _closing(reader: Reader, source: Source) -> Iterator[Emit]:
+    try:
+        yield from reader.finish()
+    except Exception as error:
+        source.problem = f"what was held back for the end of the file is lost: {type(error).__name__}"
 
 
 @dataclass
@@ -107,7 +124,7 @@ class Loader:
         """What readers of the whole import say at its end, each item for the source it came from."""
         routers = {s.number: Router(s, writer, self) for s in self.sources} if self.readers else {}
         for reader in self.readers.values():
-            for emit in reader.finish():
+            for emit in _closing(reader, self.sources[-1]):
                 routers[max(emit.place.source, first)].put(emit)
         for source in self.sources:
             source.settle()
@@ -176,7 +193,7 @@ class Router:
     def finish(self) -> None:
         """Let adapters say what they could only say at the end, and hand everything on."""
         for reader in self._readers.values():
-            for emit in reader.finish():
+            for emit in _closing(reader, self.source):
                 self.put(emit)
 
     def _take_block_at_once(self, block: Block) -> bool:
@@ -224,13 +241,13 @@ class Router:
         self._count_dialect(adapter, len(parts))
         reader = self._reader(adapter)
         for part in parts:
-            for emit in reader.feed(part):
+            for emit in _contained(adapter, reader, part):
                 self.put(emit)
 
     def _match(self, value: Any) -> Adapter | None:
         """The adapter of the import, else the last one that fitted, else the first that fits."""
         for adapter in (self.loader.adapter, self._last):
-            if adapter and adapter.sniff(value):
+            if adapter and fits(adapter, value):
                 return adapter
         return adapter_for(value)
 

@@ -17,6 +17,14 @@ def find_adapters() -> tuple[Adapter, ...]:
     return tuple(sorted(found, key=lambda a: (getattr(a, "PRIORITY", 50), a.NAME)))
 
 
+def fits(adapter: Adapter, value: Any) -> bool:
+    """Whether an adapter knows a record. A test that stumbles over a strange value does not know it."""
+    try:
+        return adapter.sniff(value)
+    except (TypeError, ValueError, LookupError, AttributeError, RecursionError):
+        return False
+
+
 def adapter_for(value: Any) -> Adapter | None:
     """The first adapter that knows the record."""
-    return next((a for a in find_adapters() if a.sniff(value)), None)
+    return next((a for a in find_adapters() if fits(a, value)), None)
