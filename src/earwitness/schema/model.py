@@ -126,12 +126,11 @@ class Value(Line, frozen=True, kw_only=True, gc=False, tag="value"):
     aliases: tuple[str, ...] = ()
 
 
-class Rule(Line, frozen=True, kw_only=True, gc=False, tag="rule"):
-    """One policy rule; an empty selector matches everything. Names may hold `*` wildcards."""
+class Selectors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a rule speaks about; an empty selector matches everything, names may hold `*` wildcards."""
 
     effect: Effect
     id: str | None = None
-    trace: str | None = None
     scenario: str | None = None
     attributes: tuple[str, ...] = ()
     value_types: tuple[ValueType, ...] = ()
@@ -141,6 +140,12 @@ class Rule(Line, frozen=True, kw_only=True, gc=False, tag="rule"):
     roles: tuple[str, ...] = ()
     kinds: tuple[ActorKind, ...] = ()
     positions: tuple[Position, ...] = ()
+
+
+class Rule(Selectors, Line, frozen=True, kw_only=True, gc=False, tag="rule"):
+    """One policy rule that a trace brings along: it holds in the trace, in its scenario, or everywhere."""
+
+    trace: str | None = None
 
 
 class Loss(Line, frozen=True, kw_only=True, gc=False, tag="loss"):

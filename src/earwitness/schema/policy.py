@@ -26,6 +26,7 @@ import msgspec
 import yaml
 
 from earwitness.schema.errors import PolicyError
+from earwitness.schema.model import Selectors
 from earwitness.schema.words import ActorKind, Channel, Effect, Position, ValueType
 
 
@@ -54,20 +55,8 @@ class PolicyValue(_Strict, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
 
 
-class PolicyRule(_Strict, frozen=True, kw_only=True):
-    """Who may (`allow`) or may not (`sanitize`) receive what. Names may hold `*` wildcards."""
-
-    effect: Effect
-    id: str | None = None
-    scenario: str | None = None
-    attributes: tuple[str, ...] = ()
-    value_types: tuple[ValueType, ...] = ()
-    subjects: tuple[str, ...] = ()
-    channels: tuple[Channel, ...] = ()
-    recipients: tuple[str, ...] = ()
-    roles: tuple[str, ...] = ()
-    kinds: tuple[ActorKind, ...] = ()
-    positions: tuple[Position, ...] = ()
+class PolicyRule(Selectors, _Strict, frozen=True, kw_only=True):
+    """Who may (`allow`) or may not (`sanitize`) receive what."""
 
 
 class Policy(_Strict, frozen=True, kw_only=True):

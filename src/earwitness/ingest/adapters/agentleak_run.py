@@ -6,10 +6,11 @@ allowed set become values and rules of the trace. A failed call is a loss, and i
 nothing of a model was observed. The labels in the file go to `labels`, which detection never reads.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Emit, Made, Record, Skip
+from earwitness.ingest.record import Context
+from earwitness.ingest.whole import WholeReader
 from earwitness.schema.model import Actor, Event, Item, Label, Loss, Rule, Sighting, Trace, Value
 from earwitness.schema.words import CHANNELS, ActorKind, Channel, Effect, SightingKind
 
@@ -42,28 +43,8 @@ class _AgentLeakRun:
             and "trace_id" in value
         )
 
-    def open(self, context: Context) -> "_Reader":
-        return _Reader(context)
-
-
-class _Reader:
-    def __init__(self, context: Context) -> None:
-        self.context = context
-
-    def feed(self, record: Record) -> Iterable[Emit]:
-        run, place = record
-        if not self.context.claim("agentleak-run", str(run["trace_id"])):
-            yield Skip("duplicate", "the same run was read before", place)
-            return
-        try:
-            items = list(_run(run))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            yield Skip("unparseable", f"not an AgentLeak run as known: {type(error).__name__}", place)
-            return
-        yield from (Made(item, place.at(pointer)) for item, pointer in items)
-
-    def finish(self) -> Iterable[Emit]:
-        return ()
+    def open(self, context: Context) -> WholeReader:
+        return WholeReader(context, "AgentLeak run", "trace_id", _run)
 
 
 _Found = Iterator[tuple[Item, str]]

@@ -1,9 +1,10 @@
 """AgentLeak scenarios: no run, but the vault and the release policy of a task, which hold in every run of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Emit, Made, Record, Skip
+from earwitness.ingest.record import Context
+from earwitness.ingest.whole import WholeReader
 from earwitness.schema.model import Item, Rule, Value
 from earwitness.schema.words import Effect
 
@@ -17,28 +18,13 @@ class _AgentLeakScenario:
     def sniff(self, value: Any) -> bool:
         return isinstance(value, dict) and "scenario_id" in value and isinstance(value.get("private_vault"), dict)
 
-    def open(self, context: Context) -> "_Reader":
-        return _Reader(context)
+    def open(self, context: Context) -> WholeReader:
+        return WholeReader(context, "AgentLeak scenario", "scenario_id", _tell)
 
 
-class _Reader:
-    def __init__(self, context: Context) -> None:
-        self.context = context
-
-    def feed(self, record: Record) -> Iterable[Emit]:
-        scenario, place = record
-        if not self.context.claim("agentleak-scenario", str(scenario["scenario_id"])):
-            yield Skip("duplicate", "the same scenario was read before", place)
-            return
-        try:
-            items = [*_values(scenario), *_rules(scenario)]
-        except (KeyError, TypeError, AttributeError) as error:
-            yield Skip("unparseable", f"not an AgentLeak scenario as known: {type(error).__name__}", place)
-            return
-        yield from (Made(item, place.at(pointer)) for item, pointer in items)
-
-    def finish(self) -> Iterable[Emit]:
-        return ()
+def _tell(scenario: dict[str, Any]) -> Iterator[tuple[Item, str]]:
+    yield from _values(scenario)
+    yield from _rules(scenario)
 
 
 def _values(scenario: dict[str, Any]) -> Iterator[tuple[Item, str]]:
