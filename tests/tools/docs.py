@@ -27,6 +27,10 @@ WIDTH = 100
 BEGIN, END = "<!-- measures:begin -->", "<!-- measures:end -->"
 MADE = "<!-- Made by tests/tools/docs.py; `make docs` writes it anew. -->"
 
+SHOWN = """## What each format shows
+
+Counted over the samples in `tests/golden/ingest`. A channel that is missing was not in the samples; what a format
+cannot show at all stands under `never`."""
 MATRIX = ("format", "channels", "never", "recipients known by", "time", "losses told")
 CONTAINERS = {
     "jsonl": "one JSON value a line; blank lines do not count, a line that is no JSON is `unparseable`",
@@ -148,8 +152,7 @@ def formats_page() -> str:
         "Formats",
         "Formats are told by their content, never by a file's name. `earwitness inspect FILE` says what a file is.",
         "## Formats read\n\n" + table(("format", "name in `inspect`", "what it is"), adapters),
-        "## What each format shows\n\nCounted over the samples in `tests/golden/ingest`. A channel that is missing was not "
-        "in the samples; what a format cannot show at all stands under `never`.",
+        SHOWN,
         table(MATRIX, [_shown(a.NAME) for a in find_adapters()]),
         "## Dialects of spans\n\nEach span is read by the first of these vocabularies that knows it.",
         table(("name in `inspect`", "what it is"), dialects),
