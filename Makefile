@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CODE := src tests bench sample_traces/record
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test check format bench docs lock clean
+.PHONY: setup demo test check format bench docs record lock clean
 
 setup: $(STAMP)
 
@@ -20,18 +21,22 @@ test: setup check
 	$(BIN)/python -m pytest --cov --cov-report=term --numprocesses=2 --dist=loadfile
 
 check: setup
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tests/tools/docs.py --check
 
 format: setup
-	$(BIN)/ruff check --fix src tests
-	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
 
 docs: setup
 	$(BIN)/python tests/tools/docs.py
+
+# Runs the real frameworks again, each in an environment of its own.
+record: setup
+	$(BIN)/python sample_traces/record/run.py
 
 bench: setup
 	$(BIN)/python bench/run.py

@@ -169,7 +169,7 @@ def test_schema() -> None:
 )
 def test_bad_input_is_told_in_one_message(tmp_path: Path, words: tuple[str, ...], cause: str) -> None:
     (tmp_path / "strange.txt").write_text("just some words\n")
-    (tmp_path / "foreign.jsonl").write_text('{"op_name": "x", "started_at": 1, "trace_id": "t"}\n')
+    (tmp_path / "foreign.jsonl").write_text('{"resourceMetrics": []}\n')
     (tmp_path / "empty.jsonl").write_text("")
     assert cause in run(*words, cwd=tmp_path, code=2)
 

@@ -38,7 +38,14 @@ def load(path: Path) -> list[Any]:
     try:
         return [json.loads(text)]
     except ValueError:
-        return [json.loads(line) for line in text.splitlines() if line.strip() and line[0] in "[{"]
+        return [value for line in text.splitlines() if (value := _decoded(line)) is not None]
+
+
+def _decoded(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:

@@ -41,7 +41,7 @@ _FEW = 8
 _NOISE = 1000
 _LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
 _ARRAY_START = re.compile(rb'\[\s*(?:$|[\[{"\]])')  # `[INFO] ...` is none
-_JSON_START = re.compile(rb'\s*[\[{]')
+_JSON_START = re.compile(rb"\s*[\[{]")
 
 
 Ints = npt.NDArray[np.int64]

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from earwitness.ingest import consumption
+from earwitness.ingest.columns import array
 from earwitness.ingest.record import Source
 from earwitness.schema.case import Case
 from earwitness.schema.tables import arrow_schema
@@ -107,7 +108,7 @@ def run(case: Case, traces: dict[str, int], sources: list[Source]) -> None:
 def _merge_traces(case: Case, traces: dict[str, int]) -> None:
     """One row a trace: the first known of every column; traces that only events name get a row of their own."""
     known = pa.table(
-        {"trace": pa.array(list(traces.values()), pa.int32()), "trace_id": pa.array(list(traces), pa.string())}
+        {"trace": pa.array(list(traces.values()), pa.int32()), "trace_id": array(list(traces), pa.string())}
     )
     case.con.register("named", known)
     firsts = ", ".join(f"first({c} ORDER BY n) FILTER ({c} IS NOT NULL) AS {c}" for c in _FIRST)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from earwitness.ingest import finalize
+from earwitness.ingest.boundary import closing, contained
 from earwitness.ingest.columns import Places
 from earwitness.ingest.containers import Block, Container, line_columns, lines_of
 from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
@@ -35,23 +36,6 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
-
-
-# The one boundary at which anything may be caught: records come from elsewhere, and one of a shape that nobody
-# has seen must cost that record and not the import. Messages give the kind of error, for its text may quote content.
-def _contained(adapter: Adapter, reader: Reader, record: Record) -> list[Emit]:
-    try:
-        return list(reader.feed(record))
-    except Exception as error:
-        reason = f"not of a shape that the adapter {adapter.NAME} knows: {type(error).__name__}"
-        return [Skip("unparseable", reason, record.place)]
-
-
-def _closing(reader: Reader, source: Source) -> Iterator[Emit]:
-    try:
-        yield from reader.finish()
-    except Exception as error:
-        source.problem = f"what was held back for the end of the file is lost: {type(error).__name__}"
 
 
 @dataclass
@@ -124,7 +108,7 @@ class Loader:
         """What readers of the whole import say at its end, each item for the source it came from."""
         routers = {s.number: Router(s, writer, self) for s in self.sources} if self.readers else {}
         for reader in self.readers.values():
-            for emit in _closing(reader, self.sources[-1]):
+            for emit in closing(reader, self.sources[-1]):
                 routers[max(emit.place.source, first)].put(emit)
         for source in self.sources:
             source.settle()
@@ -193,7 +177,7 @@ class Router:
     def finish(self) -> None:
         """Let adapters say what they could only say at the end, and hand everything on."""
         for reader in self._readers.values():
-            for emit in _closing(reader, self.source):
+            for emit in closing(reader, self.source):
                 self.put(emit)
 
     def _take_block_at_once(self, block: Block) -> bool:
@@ -241,7 +225,7 @@ class Router:
         self._count_dialect(adapter, len(parts))
         reader = self._reader(adapter)
         for part in parts:
-            for emit in _contained(adapter, reader, part):
+            for emit in contained(adapter, reader, part):
                 self.put(emit)
 
     def _match(self, value: Any) -> Adapter | None:

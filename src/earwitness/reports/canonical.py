@@ -83,7 +83,8 @@ def items(case: Case) -> Iterator[Item]:
 
 
 def _item(kind: type, row: dict[str, Any]) -> Item:
-    given = {k: v for k, v in row.items() if v is not None and v != []}
+    # An empty list of observable channels says something: nothing can be seen.
+    given = {k: v for k, v in row.items() if v is not None and (v != [] or k == "observable")}
     for key in ("time", "started_at"):
         if key in given:
             given[key] = to_iso(given[key])

@@ -12,6 +12,7 @@ import msgspec
 from earwitness import __version__
 from earwitness.audit.coverage import TRACE_VERDICTS
 from earwitness.audit.labels import compare
+from earwitness.reports.examples import examples
 from earwitness.schema.case import Case
 from earwitness.schema.words import CHANNELS
 
@@ -35,6 +36,7 @@ def summary(case: Case, *, labels: bool = False, reveal: bool = False) -> dict[s
         "values": _values,
         "exposure_totals": _exposure_totals,
         "exposures": _exposures,
+        "findings": examples,
         "notes": notes,
     }
     out: dict[str, Any] = {

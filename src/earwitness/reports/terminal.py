@@ -1,6 +1,7 @@
 """The audit on a terminal, readable at 100 columns."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,7 @@ _TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Routes to introduced recipients", ("route", "route_exposure", "exposure_route")),
     ("Events", ("event_leakage", "field_disclosure", "raw_leakage", "filtered_leakage")),
 )
-_MANY = 12
+_MANY, _FEW = 12, 8
 _TITLES: dict[str, str] = dict(CHANNEL_TITLES.items())
 
 
@@ -28,6 +29,7 @@ def print_audit(console: Console, report: dict[str, Any]) -> None:
         _measures(console, title, [m for name in names for m in report["measures"] if m["name"] == name])
     _coverage(console, report["coverage"])
     _exposures(console, report)
+    _findings(console, report["findings"])
     _values(console, report["values"], revealed="revealed" in report)
     if "labels" in report:
         _labels(console, report["labels"])
@@ -125,6 +127,31 @@ def _exposures(console: Console, report: dict[str, Any]) -> None:
     console.print(f"[bold]{title}[/bold]")
     console.print(_table(columns, rows, left=4))
     console.print()
+
+
+def _findings(console: Console, findings: list[dict[str, Any]]) -> None:
+    """One example of each of the worst patterns, with the way it went and where it stands."""
+    rows = [
+        (
+            plain(f"{f['attribute']} #{f['fingerprint'][:8]}"),
+            plain(_way(f)),
+            plain(f["rule"] or "-"),
+            plain(f"{Path(f['source']).name}:{f['line']}{f['pointer'] or ''}"),
+        )
+        for f in findings[:_FEW]
+    ]
+    if rows:
+        console.print(f"[bold]Findings ({len(rows)} examples; the page and the case hold all)[/bold]")
+        console.print(_table(("value", "way", "decided by", "disclosed at"), rows, left=4))
+        console.print()
+
+
+def _way(finding: dict[str, Any]) -> str:
+    """`coordinator > lead (C2) > worker (C2)`."""
+    hops = finding["way"]
+    if not hops:
+        return f"{finding['recipient'] or 'nobody named'} ({finding['channel']})"
+    return " > ".join([hops[0]["sender"] or "?", *(f"{h['recipient']} ({h['channel']})" for h in hops)])
 
 
 def _values(console: Console, values: list[dict[str, Any]], *, revealed: bool) -> None:

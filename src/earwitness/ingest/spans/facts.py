@@ -48,6 +48,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         transcript: a copy of the whole conversation.
         instructions: system instructions.
         copies: raw copies of inputs or outputs that `inputs` and `outputs` tell in parts.
+        received: messages that the span says its agent received; of a message `name` is who sent it.
         references: attributes whose content lies elsewhere.
         handoff_from: who passed control.
         handoff_to: who received it.
@@ -67,6 +68,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     transcript: tuple[Message, ...] = ()
     instructions: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
+    received: tuple[Message, ...] = ()
     references: int = 0
     conversation: str | None = None
     model: str | None = None
@@ -76,4 +78,4 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def silent(self) -> bool:
         """No content of any kind was recorded."""
-        return not (self.inputs or self.outputs or self.transcript or self.instructions or self.copies)
+        return not (self.inputs or self.outputs or self.transcript or self.instructions or self.copies or self.received)

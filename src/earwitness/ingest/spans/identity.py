@@ -8,14 +8,18 @@ from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.texts import loads
 
 _AGENT_KEYS = ("gen_ai.agent.name", "agent.name", "agent_name")
+_METADATA = ("langsmith.metadata.", "traceloop.association.properties.")
+_NODE_METADATA = ("langgraph_checkpoint_ns", "langgraph_node")
 _NODE_KEYS = ("graph.node.name", "graph.node.id")
 _NO_NAMES = {"", "unknown", "none", "null", "undefined", "n/a", "root"}
 # An instrumentation that writes its own name where an agent's belongs.
 _STAND_INS = {"OpenAI Agents instrumentation"}
 # Nodes of a graph that are plumbing inside an agent.
 _PLUMBING = {"agent", "tools", "model", "call_model", "__start__", "__end__", "model_request"}
+_KOOG = re.compile(r"node[A-Z]\w*$")  # steps of a Koog strategy
 _SPAN_NAMES = (re.compile(r"agent_run \[(.+)\]"), re.compile(r"invoke_agent (.+)"), re.compile(r"(.+)\.agent"))
 _HANDOFF = re.compile(r"(?:^|[^a-z])(?:transfer|hand_?off)(?:_back)?[_ ]to[_ ](.+)$", re.IGNORECASE)
+_HANDOFF_TOOLS = ("handoff", "hand_off")  # the arguments name the agent
 _DELEGATE = re.compile(r"(?:^|[^a-z])(?:delegate|delegate[_ ]work|ask[_ ]question)[_ ]to[_ ](.+)$", re.IGNORECASE)
 _ADDRESS_KEYS = ("agent_name", "coworker", "recipient", "to_agent", "target_agent", "agent")
 _GENERIC = {"agent", "coworker", "human", "user", "assistant"}
@@ -23,7 +27,7 @@ _GENERIC = {"agent", "coworker", "human", "user", "assistant"}
 
 def clean_name(value: Any) -> str | None:
     """A name, unless it is one of the ways to say that there is none."""
-    if not isinstance(value, str) or value.strip().lower() in _NO_NAMES:
+    if value is None or not isinstance(value, str) or value.strip().lower() in _NO_NAMES:
         return None
     return value.strip()
 
@@ -39,6 +43,9 @@ def agent_of(span: Span, *, is_agent: bool) -> tuple[str | None, Rung | None]:
         for key in _AGENT_KEYS:
             if name := clean_name(span.get(key)):
                 return name, "attribute"
+    for prefix in _METADATA:
+        if name := clean_name(span.get(prefix + "lc_agent_name")):
+            return name, "attribute"
     if name := _node(span):
         return name, "node"
     return (_in_span_name(span), "span_name") if is_agent and _in_span_name(span) else (None, None)
@@ -47,15 +54,29 @@ def agent_of(span: Span, *, is_agent: bool) -> tuple[str | None, Rung | None]:
 def _node(span: Span) -> str | None:
     metadata = span.get("metadata")
     metadata = loads(metadata) if isinstance(metadata, str) else metadata
+    metadata = _flattened(span) if metadata is None else metadata
     if isinstance(metadata, dict):
         if name := clean_name(metadata.get("lc_agent_name")):
             return name
         path = str(metadata.get("langgraph_checkpoint_ns") or metadata.get("langgraph_node") or "")
         steps = [step.partition(":")[0] for step in path.split("|")]
-        named = [clean_name(step) for step in steps if step not in _PLUMBING]
+        named = [clean_name(step) for step in steps if not _is_plumbing(step)]
         if any(named):
             return next(n for n in reversed(named) if n)
-    return next((n for n in map(clean_name, map(span.get, _NODE_KEYS)) if n), None)
+    return clean_name(span.get(_NODE_KEYS[0])) or clean_name(span.get(_NODE_KEYS[1]))
+
+
+def _is_plumbing(step: str) -> bool:
+    return step in _PLUMBING or _KOOG.match(step) is not None or (step.startswith("__") and step.endswith("__"))
+
+
+def _flattened(span: Span) -> dict[str, Any] | None:
+    """The same metadata, one attribute a key."""
+    for prefix in _METADATA:
+        found = {key: span.get(prefix + key) for key in _NODE_METADATA}
+        if any(found.values()):
+            return found
+    return None
 
 
 def _in_span_name(span: Span) -> str | None:
@@ -74,7 +95,7 @@ def slug(name: str) -> str:
 
 def hands_off(tool: str | None) -> bool:
     """Whether a tool's name says that it passes control to another agent."""
-    return bool(tool and _HANDOFF.search(tool))
+    return bool(tool and (_HANDOFF.search(tool) or slug(tool) in _HANDOFF_TOOLS))
 
 
 def delegates(tool: str | None) -> bool:

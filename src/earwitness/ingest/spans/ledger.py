@@ -34,6 +34,7 @@ class Ledger:
         self.trace, self.limit = trace, limit
         self.made: list[Made] = []
         self.told: set[int] = set()
+        self.own: dict[int, set[str]] = {}
         self._seq = 0
         self._names: Counter[str] = Counter()
         self._by_text: dict[bytes, list[Produced]] = {}
@@ -81,6 +82,7 @@ class Ledger:
             flags=flags,
             attributes=attributes,
         )
+        self.own.setdefault(node.index, set()).add(content)
         self._put(event, node)
         return event_id
 
@@ -96,6 +98,7 @@ class Ledger:
     ) -> None:
         """Tell that the agent of a span (or `actor`) was shown a text."""
         self._lose_for(flags_of(content, self.limit), None, node.span.place)
+        self.own.setdefault(node.index, set()).add(content)
         self._put(
             Sighting(
                 trace=self.trace,
@@ -154,6 +157,11 @@ class Ledger:
         return cut(text, self.limit)
 
     @property
+    def names(self) -> set[str]:
+        """The parties so far."""
+        return set(self._actors)
+
+    @property
     def empty(self) -> bool:
         """Nothing was produced and nothing seen."""
         return not self.made
@@ -183,6 +191,8 @@ class Ledger:
         return self._seq - 1
 
     def _lose_for(self, flags: tuple[Flag, ...], channel: Channel | None, place: Place) -> None:
+        if not flags:
+            return
         details: dict[Flag, tuple[LossKind, str]] = {
             "masked": ("masked", "hidden before it was recorded"),
             "truncated": ("truncated", "cut by the exporter"),

@@ -4,11 +4,13 @@ Known: OpenTelemetry parts, OpenAI chat and responses items, Anthropic blocks, L
 and lists of them that somebody turned into a string, as JSON or as Python `repr`.
 """
 
-import base64
-import binascii
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
+import msgspec
+
+from earwitness.ingest.spans.attachments import address_of, blob_part
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.texts import as_text, loads
 
@@ -32,8 +34,13 @@ _RETURNS = (
     "server_tool_call_response",
     "custom_tool_call_output",
 )
+_ITEMS = frozenset((*_CALLS, *_RETURNS, "reasoning"))
+_BODIES = frozenset(("content", "parts", "tool_calls", "contents", "tool_call_id"))
 _FILES = ("uri", "file", "input_file", "image_url", "input_image", "file_id")
 _DEPTH = 6
+_REMEMBERED = 4096
+_ROWS = msgspec.json.Decoder(list[msgspec.Raw])
+_ANY = msgspec.json.Decoder()
 
 
 def read_messages(value: Any, role: str) -> tuple[Message, ...]:
@@ -43,7 +50,26 @@ def read_messages(value: Any, role: str) -> tuple[Message, ...]:
         value: a list, an object or the text of one.
         role: of messages that name none.
     """
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            rows = _ROWS.decode(value)
+            return tuple(m for row in rows for m in _read_row(row, role))
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            pass  # not quite JSON, or no JSON: the slow way knows more
     return tuple(_walk(value, role, _DEPTH))
+
+
+def _read_row(row: msgspec.Raw, role: str) -> tuple[Message, ...]:
+    raw = bytes(row)
+    return _remembered_row(raw, role) if len(raw) <= _REMEMBERED else _row(raw, role)
+
+
+def _row(raw: bytes, role: str) -> tuple[Message, ...]:
+    return tuple(_walk(_ANY.decode(raw), role, _DEPTH - 1))
+
+
+# Every model call repeats its history: a message is taken apart once.
+_remembered_row = lru_cache(maxsize=2048)(_row)
 
 
 def text_message(text: str, role: str, kind: str = "text") -> Message:
@@ -64,7 +90,7 @@ def _walk(value: Any, role: str, depth: int) -> Iterator[Message]:
 
 
 def _from_dict(value: dict[str, Any], role: str, depth: int) -> Iterator[Message]:
-    inner = _langchain(value)
+    inner = _langchain(value) if "lc" in value or "data" in value else None
     if inner is not None:
         yield from _from_dict(inner, role, depth - 1)
     elif _is_item(value):
@@ -92,13 +118,19 @@ def _langchain(value: dict[str, Any]) -> dict[str, Any] | None:
 
 def _is_item(value: dict[str, Any]) -> bool:
     """An item of the responses API that stands beside messages, not inside one."""
-    return value.get("type") in (*_CALLS, *_RETURNS, "reasoning") and "role" not in value
+    if "role" in value:
+        return False
+    if isinstance(value.get("type"), str) and value["type"] in _ITEMS:
+        return True
+    return "toolCallId" in value or ("id" in value and _is_function(value.get("function")))
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, dict) and "name" in value and "arguments" in value
 
 
 def _is_message(value: dict[str, Any]) -> bool:
-    return isinstance(value.get("role"), str) and bool(
-        {"content", "parts", "tool_calls", "contents", "tool_call_id"} & value.keys()
-    )
+    return isinstance(value.get("role"), str) and not _BODIES.isdisjoint(value)
 
 
 def _item(value: dict[str, Any]) -> Message:
@@ -114,7 +146,9 @@ def _message(value: dict[str, Any], role: str, depth: int) -> Iterator[Message]:
     if nested:
         yield from nested
         return
-    parts = tuple(_parts(content, said, value)) + tuple(_calls(value.get("tool_calls")))
+    parts = tuple(_parts(content, said, value))
+    if value.get("tool_calls"):
+        parts += tuple(_calls(value["tool_calls"]))
     yield Message(said, parts, name=_name(value.get("name")), id=_name(value.get("id")))
 
 
@@ -140,7 +174,7 @@ def _parts(content: Any, role: str, message: dict[str, Any]) -> Iterator[Part]:
 
 
 def _is_return(value: Any) -> bool:
-    return isinstance(value, dict) and (value.get("type") in _RETURNS or "function_response" in value)
+    return isinstance(value, dict) and (value.get("type") in (*_RETURNS, "tool-result") or "function_response" in value)
 
 
 def _joined(content: Any) -> str | None:
@@ -173,20 +207,32 @@ def _call_id(block: dict[str, Any]) -> str | None:
 
 
 def _part(block: dict[str, Any]) -> Part:
-    gemini = _gemini(block)
+    if block.get("type") == "text":  # most parts are
+        text = block.get("content", block.get("text"))
+        if isinstance(text, str) and not text.startswith("{") and "thought" not in block:
+            return Part("text", text)
+    return _gemini(block) or _vercel(block) or _bare_call(block) or _typed_part(block)
+
+
+def _bare_call(block: dict[str, Any]) -> Part | None:
+    """A call as chat APIs have it, outside its message."""
+    if _is_function(block.get("function")) and block.get("type") in (None, "function"):
+        return _call({**block["function"], "id": block.get("id")})
+    return None
+
+
+def _typed_part(block: dict[str, Any]) -> Part:
     kind = block.get("type")
-    if gemini:
-        return gemini
     if kind in _CALLS:
         return _call(block)
     if kind in _RETURNS:
         return Part("tool_response", _returned(block), _call_id(block), _name(block.get("name")))
     if kind in _THOUGHTS:
         return Part("reasoning", _thought(block))
-    if kind == "blob" or "inline_data" in block:
-        return _blob(block.get("inline_data") or block)
-    if kind in _FILES or "file_data" in block or (kind in ("image", "document") and "source" in block):
-        return Part("reference", _address(block), flags=("reference",))
+    if kind == "blob" or block.get("inline_data"):
+        return blob_part(block.get("inline_data") or block)
+    if kind in _FILES or block.get("file_data") or (kind in ("image", "document") and "source" in block):
+        return Part("reference", address_of(block), flags=("reference",))
     text = _text_of(block)
     inner = loads(text) if isinstance(text, str) else None
     if isinstance(inner, dict) and inner.get("type") in ("text", "output_text", "input_text", *_CALLS, *_RETURNS):
@@ -205,6 +251,19 @@ def _gemini(block: dict[str, Any]) -> Part | None:
     return None
 
 
+def _vercel(block: dict[str, Any]) -> Part | None:
+    """A call or a result in the words of the Vercel AI SDK."""
+    if "toolCallId" not in block:
+        return None
+    call, tool = _name(block["toolCallId"]), _name(block.get("toolName"))
+    if block.get("type") == "tool-result" or "result" in block or "output" in block:
+        back = block.get("result", block.get("output"))
+        if isinstance(back, dict) and back.keys() == {"type", "value"}:
+            back = back["value"]
+        return Part("tool_response", as_text(back), call, tool)
+    return Part("tool_call", as_text(block.get("args", block.get("input", ""))), call, tool)
+
+
 def _returned(block: dict[str, Any]) -> str:
     keys = ("response", "result", "output", "content")
     value = next((block[k] for k in keys if block.get(k) is not None), "")
@@ -216,25 +275,6 @@ def _thought(block: dict[str, Any]) -> str:
         (block[k] for k in ("content", "thinking", "reasoning", "text", "summary", "data") if block.get(k)), ""
     )
     return _joined(value) or (as_text(value) if value else "")
-
-
-def _blob(block: dict[str, Any]) -> Part:
-    """A file inside the message; its text where it is text, else the base64 that was recorded."""
-    raw = next((block[k] for k in ("content", "data", "blob") if isinstance(block.get(k), str)), "")
-    try:
-        return Part("blob", base64.b64decode(raw, validate=True).decode("utf-8"), name=_name(block.get("mime_type")))
-    except (binascii.Error, ValueError):
-        return Part("blob", raw, name=_name(block.get("mime_type")))
-
-
-def _address(block: dict[str, Any]) -> str:
-    for key in ("uri", "file_id", "image_url", "url", "file_data", "file", "source"):
-        value = block.get(key)
-        if isinstance(value, dict):
-            value = value.get("url") or value.get("uri") or value.get("file_uri") or value.get("data")
-        if isinstance(value, str) and value:
-            return value
-    return as_text(block)
 
 
 def _name(value: Any) -> str | None:

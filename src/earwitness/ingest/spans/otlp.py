@@ -15,6 +15,7 @@ _RESOURCE_SPANS = ("resourceSpans", "resource_spans", "batches")
 _SCOPE_SPANS = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
 _SCOPE = ("scope", "instrumentationLibrary", "instrumentation_library")
 _DROPPED = ("Attributes", "Events", "Links")
+_PLAIN_ID = re.compile(r"(?=.*[1-9a-f])(?:[0-9a-f]{16}|[0-9a-f]{32})")
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]+)")
 _FAILED = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error")
 _SCALARS = ("stringValue", "string_value", "boolValue", "bool_value")
@@ -74,7 +75,7 @@ def _span(raw: dict[str, Any], resource: dict[str, Any], scope: str | None, plac
             start=to_nanos(_of(raw, "startTimeUnixNano")),
             end=to_nanos(_of(raw, "endTimeUnixNano")),
             attributes=attributes(raw.get("attributes")),
-            events=tuple(_event(e) for e in raw.get("events") or () if isinstance(e, dict)),
+            events=tuple(_event(e) for e in _list(raw.get("events")) if isinstance(e, dict)),
             failed=status.get("code") in _FAILED,
             status=status.get("message") if isinstance(status.get("message"), str) else None,
             resource=resource,
@@ -97,6 +98,8 @@ def span_id(raw: Any, size: int) -> str | None:
         raw: what the file holds.
         size: bytes of such an id: 16 for a trace, 8 for a span.
     """
+    if isinstance(raw, str) and len(raw) == 2 * size and _PLAIN_ID.fullmatch(raw):
+        return raw
     if isinstance(raw, int) and not isinstance(raw, bool):
         return f"{raw:0{2 * size}x}" if raw > 0 else None
     if not isinstance(raw, str) or not raw.strip():
@@ -148,7 +151,7 @@ def _member(key: str, value: Any) -> tuple[bool, Any]:
     if key in ("doubleValue", "double_value"):
         return True, _number(value, float)
     if key in ("arrayValue", "array_value"):
-        return True, [any_value(v) for v in _dict(value).get("values") or ()]
+        return True, [any_value(v) for v in _list(_dict(value).get("values"))]
     if key in ("kvlistValue", "kvlist_value"):
         return True, attributes(_dict(value).get("values"))
     if key in ("bytesValue", "bytes_value"):
@@ -177,6 +180,10 @@ def _key(owner: dict[str, Any], names: tuple[str, ...]) -> str | None:
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _of(raw: dict[str, Any], name: str) -> Any:

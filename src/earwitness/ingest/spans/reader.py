@@ -5,7 +5,16 @@ from collections.abc import Iterable, Iterator
 from earwitness.ingest.record import Context, Emit, Record, Skip
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.spool import Spool
+from earwitness.ingest.spans.texts import as_text, fingerprint
 from earwitness.ingest.spans.trace import tell
+
+
+def _key(span: Span) -> tuple[str, ...]:
+    if not span.log:
+        return "span", span.trace_id, span.span_id
+    (event,) = span.events
+    words = fingerprint(as_text(event.attributes)).hex()
+    return "log", span.trace_id, span.span_id, event.name, str(event.time), words
 
 
 class SpanReader:
@@ -20,8 +29,9 @@ class SpanReader:
         value = record.value
         if isinstance(value, Skip):
             return (value,)
-        if not self.context.claim("span", value.trace_id, value.span_id):
-            return (Skip("duplicate", "the same span was read before", record.place),)
+        if not self.context.claim(*_key(value)):
+            what = "log record" if value.log else "span"
+            return (Skip("duplicate", f"the same {what} was read before", record.place),)
         return self._keep(value, record)
 
     def _keep(self, span: Span, record: Record) -> Iterable[Emit]:
@@ -35,4 +45,4 @@ class SpanReader:
         """All traces, in order of appearance."""
         with self.spool:
             for spans in self.spool.traces():
-                yield from tell(spans)
+                yield from tell(spans, self.spool.trace_of)

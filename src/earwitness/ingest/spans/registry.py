@@ -3,7 +3,9 @@
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
+
+import msgspec
 
 from earwitness.ingest.spans import dialects
 from earwitness.ingest.spans.facts import Facts
@@ -39,5 +41,26 @@ def find_dialects() -> tuple[Dialect, ...]:
 
 
 def facts_of(span: Span) -> Facts | None:
-    """What the first dialect that knows a span says of it; None for a plain span."""
-    return next((d.facts(span) for d in find_dialects() if d.matches(span)), None)
+    """What the dialects that know a span say of it; None for a plain span.
+
+    One span may speak several: an instrumentation that is being migrated, a backend that adds its own words.
+    The first word on anything stands, later dialects fill in what is missing.
+    """
+    told: Facts | None = None
+    for dialect in find_dialects():
+        if dialect.matches(span):
+            told = _filled(told, dialect.facts(span)) if told else dialect.facts(span)
+    return told
+
+
+def _filled(first: Facts, more: Facts) -> Facts:
+    missing: dict[str, Any] = {}
+    for name in Facts.__struct_fields__:
+        value = getattr(more, name)
+        if value and not getattr(first, name):
+            missing[name] = value
+    if "agent" not in missing:
+        missing.pop("rung", None)
+    if first.role == "other":
+        missing["role"] = more.role
+    return msgspec.structs.replace(first, **missing) if missing else first

@@ -4,7 +4,7 @@ result of a tool that has no span, which is seen for the first time when the mod
 
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.ledger import Produced
-from earwitness.ingest.spans.telling import Telling, to_one
+from earwitness.ingest.spans.telling import Open, Telling, to_one
 from earwitness.ingest.spans.texts import fingerprint, says_nothing
 from earwitness.ingest.spans.tree import Node
 from earwitness.schema.words import SightingKind
@@ -84,7 +84,7 @@ def _show_result(t: Telling, node: Node, part: Part) -> None:
     span = t.calls.known(part.id)
     told = t.ledger.find_key("result", part.id) or t.ledger.find_key("result-of", span.span.span_id if span else None)
     told = told or (None if span else t.ledger.find(part.text))
-    waiting = t.open.pop(part.id or part.name or "", None)
+    waiting = t.open.pop(part.id or part.name or "", None) or _open_by_name(t, part)
     if told or says_nothing(part.text) or (span and span.role != "tool"):
         t.ledger.sighting(node, part.text, "history", _event(told))
     elif waiting and waiting.route:
@@ -94,6 +94,13 @@ def _show_result(t: Telling, node: Node, part: Part) -> None:
         _tell_result(t, node, part, tool, answer=False)
     else:
         t.ledger.sighting(node, part.text, "history")
+
+
+def _open_by_name(t: Telling, part: Part) -> Open | None:
+    """The call of a result whose id was made up for each message anew: `<tool>_<number>`."""
+    tool, _, number = (part.id or "").rpartition("_")
+    found = [key for key, call in t.open.items() if number.isdecimal() and call.tool == tool]
+    return t.open.pop(found[0]) if len(found) == 1 else None
 
 
 def _tell_result(t: Telling, node: Node, part: Part, sender: str | None, *, answer: bool) -> None:

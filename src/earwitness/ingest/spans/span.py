@@ -31,6 +31,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         scope: name of the instrumentation.
         dropped: attributes, events and links the recorder says it threw away.
         place: where the span stands in its source.
+        log: no span but log records written during one: they join the span with their id.
     """
 
     trace_id: str
@@ -47,6 +48,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     resource: dict[str, Any] = {}
     scope: str | None = None
     dropped: int = 0
+    log: bool = False
 
     def text(self, *keys: str) -> str | None:
         """The first of these attributes that is text with something in it."""
@@ -58,4 +60,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     def get(self, *keys: str) -> Any:
         """The first of these attributes that is not null."""
-        return next((v for v in map(self.attributes.get, keys) if v is not None), None)
+        for key in keys:
+            value = self.attributes.get(key)
+            if value is not None:
+                return value
+        return None

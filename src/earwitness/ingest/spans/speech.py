@@ -180,7 +180,8 @@ def _final(tree: Tree, root: Node, out: Plan) -> dict[Node, set[bytes]]:
     heard = [n for n in _post_order(tree, root) if n.role in _SPEAKERS and not _inside(n, root, out)]
     recorded = _prints(final_texts(root))
     same = [n for n in heard if (_prints(texts_of(n)) & recorded if recorded else final_texts(n))]
-    models = sorted((n for n in same if n.role == "llm"), key=lambda n: n.index)
+    # Agents that run side by side under one root: who speaks last has the last word.
+    models = sorted((n for n in same if n.role == "llm"), key=lambda n: (n.span.end or 0, n.index))
     if models:
         final = _innermost(models[-1], models)
     elif same:

@@ -4,8 +4,11 @@ import ast
 import json
 import re
 import warnings
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
+
+import msgspec
 
 from earwitness.schema.words import Flag
 
@@ -13,9 +16,16 @@ _LITERAL_LIMIT = 1 << 20
 _STARTS = ('{"', "{'", "[{", '["', "['", "[[", "{\n", "[\n")
 _OBJECT_REPR = re.compile(r"[A-Z]\w*\(\w+=")
 _MASKS = ("__REDACTED__", "[Scrubbed due to ", "<fully masked due to failed mask function>", "[SECRET_DETECTED]")
+_MASK = re.compile("|".join(map(re.escape, _MASKS)))
+_LONGEST_MASK = 64  # with white space around it
 _WHOLE_MASKS = {"redacted", "[redacted]", "<redacted>", "***", "[masked]"}
 _WRAPPERS = {"result", "output", "content", "response", "text", "raw", "answer"}
 _DEPTH = 4
+# Texts up to this length are remembered, because every model call repeats its history.
+_REMEMBERED = 4096
+_FAST = msgspec.json.Decoder()
+_ENCODE = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":")).encode
+_ENCODE_SORTED = json.JSONEncoder(sort_keys=True, default=str).encode
 
 
 def loads(text: str) -> Any:
@@ -23,6 +33,14 @@ def loads(text: str) -> Any:
     bare = text.strip()
     if not bare.startswith(("{", "[")):
         return None
+    try:
+        return _FAST.decode(bare)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _tolerant(bare)
+
+
+def _tolerant(bare: str) -> Any:
+    """NaN, lone surrogates and numbers beyond a float are JSON to Python only."""
     try:
         return json.loads(bare)
     except (ValueError, RecursionError):
@@ -46,7 +64,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))
+        return _ENCODE(value)
     except (ValueError, TypeError, RecursionError):
         return str(value)
 
@@ -58,9 +76,16 @@ def is_repr(text: str) -> bool:
 
 def fingerprint(text: str) -> bytes:
     """Equal for texts that say the same: white space, JSON layout and wrappers such as `{"result": ...}` aside."""
+    return _remembered_fingerprint(text) if len(text) <= _REMEMBERED else _fingerprint(text)
+
+
+def _fingerprint(text: str) -> bytes:
     core = unwrap(text)
-    plain = core if isinstance(core, str) else json.dumps(core, sort_keys=True, default=str)
+    plain = core if isinstance(core, str) else _ENCODE_SORTED(core)
     return blake2b(" ".join(plain.split()).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+_remembered_fingerprint = lru_cache(maxsize=4096)(_fingerprint)
 
 
 def unwrap(text: str) -> Any:
@@ -81,6 +106,13 @@ def _inner(value: Any) -> Any:
         return None
     if value.get("type") == "tool" and isinstance(value.get("data"), dict):
         return value["data"].get("content")
+    kwargs = value.get("kwargs")
+    if value.get("lc") and isinstance(kwargs, dict) and isinstance(kwargs.get("content"), str):
+        return kwargs["content"]
+    if value.get("type") == "tool" and "tool_call_id" in value and isinstance(value.get("content"), str):
+        return value["content"]
+    if "output" in value and value.keys() <= {"output", "kwargs"}:
+        return value["output"]
     if "response" in value and value.keys() <= {"id", "name", "response"}:
         return value["response"]
     (key, inner), *others = value.items() if value else [("", None)]
@@ -102,7 +134,9 @@ def says_nothing(text: str | None) -> bool:
 
 def masked(text: str) -> bool:
     """Whether something in the text was hidden before it was recorded."""
-    return any(mark in text for mark in _MASKS) or text.strip().lower() in _WHOLE_MASKS
+    if len(text) <= _LONGEST_MASK and text.strip().lower() in _WHOLE_MASKS:
+        return True
+    return _MASK.search(text) is not None
 
 
 def cut(text: str, limit: int | None) -> bool:

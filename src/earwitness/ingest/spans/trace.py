@@ -1,18 +1,20 @@
 """One trace told: from its spans to canonical items."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from earwitness.ingest.record import Emit, Made, Skip
 from earwitness.ingest.spans.calls import Calls
 from earwitness.ingest.spans.ledger import Ledger
+from earwitness.ingest.spans.leftover import tell_rest
+from earwitness.ingest.spans.received import receive
 from earwitness.ingest.spans.said import repeats, say, say_transcript
 from earwitness.ingest.spans.shown import show, show_copies
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.speech import caller_of, first_input, plan
 from earwitness.ingest.spans.telling import Telling, to_one
 from earwitness.ingest.spans.texts import length_limit
-from earwitness.ingest.spans.tree import Node, Tree, build
+from earwitness.ingest.spans.tree import Node, Tree, build, take_down
 from earwitness.ingest.spans.trouble import report
 from earwitness.ingest.spans.work import WORKERS, answer, ask
 from earwitness.schema.model import Trace
@@ -30,12 +32,36 @@ _FRAMEWORKS = {
     "llama_index": "llama-index",
 }
 # Instrumentations of model clients say nothing of the framework around them.
-_CLIENTS = {"openai", "anthropic", "bedrock", "litellm", "mistralai", "groq", "vertexai", "google_genai", "httpx"}
+_CLIENTS = {
+    "openai",
+    "anthropic",
+    "bedrock",
+    "litellm",
+    "mistralai",
+    "groq",
+    "vertexai",
+    "google_genai",
+    "httpx",
+    "openai_v2",
+    "botocore",
+}
 
 
-def tell(spans: list[Span]) -> Iterator[Emit]:
-    """The items of one trace, or why its spans give none."""
+def tell(spans: list[Span], trace_of: Callable[[str], str | None] = lambda _: None) -> Iterator[Emit]:
+    """The items of one trace, or why its spans give none.
+
+    Args:
+        spans: of the trace.
+        trace_of: the trace of any span of the import, for parents that are in another trace.
+    """
     tree = build(spans)
+    try:
+        yield from _tell(tree, trace_of)
+    finally:
+        take_down(tree)
+
+
+def _tell(tree: Tree, trace_of: Callable[[str], str | None]) -> Iterator[Emit]:
     if all(node.facts is None for node in tree.nodes):
         yield from (Skip("ignored", _PLAIN, node.span.place) for node in tree.nodes)
         return
@@ -44,8 +70,12 @@ def tell(spans: list[Span]) -> Iterator[Emit]:
     place = tree.nodes[0].span.place
     if t.ledger.empty:
         t.ledger.lose("content_missing", None, "no span holds any content", place)
-    if tree.orphans:
-        t.ledger.lose("orphan", None, "the parent span is not in the record", place, len(tree.orphans))
+    tell_rest(t)
+    elsewhere = sum(trace_of(n.span.parent_id or "") is not None for n in tree.orphans)
+    if elsewhere:
+        t.ledger.lose("orphan", None, "the parent span is in another trace", place, elsewhere)
+    if len(tree.orphans) > elsewhere:
+        t.ledger.lose("orphan", None, "the parent span is not in the record", place, len(tree.orphans) - elsewhere)
     yield Made(_trace(tree), place)
     yield from t.ledger.closing(place)
     yield from t.ledger.made
@@ -81,6 +111,7 @@ def _enter(t: Telling, node: Node) -> None:
         ask(t, node)
         return
     _request(t, node)
+    receive(t, node)
     show(t, node)
     if node.role == "llm" and not repeats(t, node):
         say(t, node)

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from earwitness.ingest.spans import identity
 from earwitness.ingest.spans.facts import Facts, Rung
 from earwitness.ingest.spans.registry import facts_of
@@ -65,9 +67,27 @@ class Tree:
         return {n.agent for n in self.nodes if n.agent and n.owner is not None}
 
 
+def with_logs(spans: list[Span]) -> list[Span]:
+    """Spans with the log records that were written during them; records of a span that is missing stand for it."""
+    logs: dict[str, list[Span]] = {}
+    for span in spans:
+        if span.log:
+            logs.setdefault(span.span_id, []).append(span)
+    if not logs:
+        return spans
+    known = {s.span_id for s in spans if not s.log}
+    lone = [_joined(structs.replace(rows[0], name=""), rows[1:]) for key, rows in logs.items() if key not in known]
+    return [_joined(s, logs.get(s.span_id, [])) for s in spans if not s.log] + lone
+
+
+def _joined(span: Span, logs: list[Span]) -> Span:
+    events = tuple(e for log in logs for e in log.events)
+    return structs.replace(span, events=span.events + events, log=False) if events or span.log else span
+
+
 def build(spans: list[Span]) -> Tree:
     """The tree of a trace's spans, with every span's agent resolved."""
-    nodes = {s.span_id: Node(s, facts_of(s)) for s in spans}
+    nodes = {s.span_id: Node(s, facts_of(s)) for s in with_logs(spans)}
     orphans = [n for n in nodes.values() if n.span.parent_id and n.span.parent_id not in nodes]
     for node in nodes.values():
         parent = nodes.get(node.span.parent_id or "")
@@ -79,6 +99,13 @@ def build(spans: list[Span]) -> Tree:
     tree = Tree(roots, _number(roots), orphans)
     _resolve_agents(tree)
     return tree
+
+
+def take_down(tree: Tree) -> None:
+    """Undo the circles of parents and children, so that a trace goes as soon as it is told: nobody collects them."""
+    for node in tree.nodes:
+        node.parent = node.owner = None
+        node.children.clear()
 
 
 def _when(node: Node) -> tuple[bool, int]:

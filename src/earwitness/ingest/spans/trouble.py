@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from earwitness.ingest.spans.dialects.genai_events import is_message
 from earwitness.ingest.spans.span import SpanEvent
 from earwitness.ingest.spans.telling import Telling
 from earwitness.ingest.spans.texts import as_text
@@ -22,7 +23,7 @@ def report(t: Telling, node: Node) -> None:
     if node.facts is None:
         return
     for event in node.span.events:
-        if event.name != "exception":
+        if event.name != "exception" and not is_message(event):
             _note(t, node, event)
     _count(t, node)
 
@@ -48,10 +49,7 @@ def _note(t: Telling, node: Node, event: SpanEvent) -> None:
     texts = dict(_texts(event))
     if not texts:
         return
-    if event.name.startswith("gen_ai."):  # an older home of messages: copies, until a dialect reads them
-        t.ledger.sighting(node, as_text(texts), "history", time=event.time)
-    else:
-        _log(t, node, f"{event.name}: {as_text(texts)}", "span_event", event.time)
+    _log(t, node, f"{event.name}: {as_text(texts)}", "span_event", event.time)
 
 
 def _texts(event: SpanEvent) -> Iterator[tuple[str, object]]:

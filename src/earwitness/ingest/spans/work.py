@@ -73,7 +73,7 @@ def _address(t: Telling, node: Node, facts: Facts, route: Route) -> None:
         event = _tell_arguments(t, node, facts, "C2", kind, to=to_route(route), evidence=route.evidence)
         for run in [] if handoff else [*callees(t.tree, node), node]:
             t.requests[run] = event
-    if handoff:
+    elif handoff:
         _hand_over(t, node, facts, route)
 
 
@@ -101,7 +101,11 @@ def _tell_arguments(
 
 
 def _hand_over(t: Telling, node: Node, facts: Facts, route: Route) -> None:
-    """The words handed over are what the next agent is given first; where none are recorded, the act stays."""
+    """A handoff without arguments: the words handed over are what the next agent is given to do.
+
+    Of its first input only that is new: history that comes with it is exposure, which its sightings tell. Where no
+    words are recorded, the act stays.
+    """
     run = next_run(t.tree, node, route.to[0]) if route.to else None
     words = [] if run is None else _words(t, run)
     t.ledger.event(
@@ -119,9 +123,9 @@ def _hand_over(t: Telling, node: Node, facts: Facts, route: Route) -> None:
 def _words(t: Telling, run: Node) -> list[str]:
     words: list[str] = []
     for message in first_input(t.tree, run):
-        for part in message.parts if message.role != "system" else ():
+        for part in message.parts if message.role == "user" else ():
             control = part.kind == "tool_call" or (part.kind == "tool_response" and _is_control(t, part.id, part.name))
-            if not control and part.kind != "blob" and part.text.strip():
+            if not control and part.kind != "blob" and part.text.strip() and not t.ledger.find(part.text):
                 words.append(part.text)
     return words
 

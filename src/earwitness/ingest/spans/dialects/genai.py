@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from earwitness.ingest.spans.facts import Facts, Message, Role
+from earwitness.ingest.spans.facts import Facts, Message, Part, Role
 from earwitness.ingest.spans.identity import agent_of, clean_name, hands_off
 from earwitness.ingest.spans.messages import read_messages, text_message
 from earwitness.ingest.spans.span import Span
@@ -16,6 +16,8 @@ _DETAILS = "gen_ai.client.inference.operation.details"
 _ROLES: dict[str, Role] = {
     "chat": "llm",
     "generate_content": "llm",
+    "call_llm": "llm",
+    "completion": "llm",
     "text_completion": "llm",
     "embeddings": "retriever",
     "retrieval": "retriever",
@@ -31,6 +33,8 @@ _ROLES: dict[str, Role] = {
 _WRITES = ("create_memory", "upsert_memory", "update_memory", "delete_memory")
 _FROM = ("gen_ai.handoff.from_agent", "gen_ai.caller.name", "gen_ai.agent.handoff.source.name")
 _TO = ("gen_ai.handoff.to_agent", "gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
+# any-agent has one attribute for whatever a span gave.
+_OUTPUT = "gen_ai.output"
 _CONTENT = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.name")
 
 
@@ -51,7 +55,7 @@ def facts(span: Span) -> Facts:
         rung=rung,
         tool=_tool(span, role),
         call_id=span.text("gen_ai.tool.call.id"),
-        arguments=_first(span, _ARGUMENTS),
+        arguments=_arguments(span),
         result=_first(span, _RESULTS),
         writes=span.get(_OPERATION) in _WRITES,
         inputs=inputs,
@@ -69,10 +73,11 @@ def facts(span: Span) -> Facts:
 _ARGUMENTS = (
     "gen_ai.tool.call.arguments",
     "tool_arguments",
+    "gen_ai.tool.args",
     "gen_ai.retrieval.query.text",
     "gen_ai.memory.query.text",
 )
-_RESULTS = ("gen_ai.tool.call.result", "tool_response", "gen_ai.retrieval.documents", "gen_ai.memory.records")
+_RESULTS = ("gen_ai.tool.call.result", "tool_response", _OUTPUT, "gen_ai.retrieval.documents", "gen_ai.memory.records")
 
 
 def _role(span: Span) -> Role:
@@ -95,28 +100,56 @@ def _tool(span: Span, role: Role) -> str | None:
     return named or (span.text("gen_ai.request.model") if role == "retriever" else None)
 
 
+def _arguments(span: Span) -> str | None:
+    """The arguments, out of the envelope that an instrumentation of LangChain puts around them."""
+    text = _first(span, _ARGUMENTS)
+    if text and '"input_str"' in text:
+        wrapped = loads(text)
+        if isinstance(wrapped, dict) and "input_str" in wrapped:
+            inner = wrapped.get("inputs")
+            return as_text(wrapped["input_str"] if inner in (None, {}) else inner)
+    return text
+
+
 def _first(span: Span, keys: tuple[str, ...]) -> str | None:
     value = span.get(*keys)
     return None if value is None else as_text(value)
 
 
 def _party(span: Span, keys: tuple[str, ...]) -> str | None:
-    return next((n for n in (clean_name(span.get(k)) for k in keys) if n), None)
+    for key in keys:
+        if key in span.attributes and (name := clean_name(span.attributes[key])):
+            return name
+    return None
 
 
 def _conversation(span: Span) -> tuple[tuple[Message, ...], tuple[Message, ...], tuple[Message, ...]]:
     inputs = _messages(_value(span, "gen_ai.input.messages"), "user")
     outputs = _messages(_value(span, "gen_ai.output.messages"), "assistant")
+    if not outputs and (raw := span.get(_OUTPUT)) is not None:
+        outputs = _any_agent(raw)
     final = span.get("final_result")
     if not outputs and final is not None:
         outputs = (text_message(as_text(final), "assistant"),)
     return inputs, outputs, _messages(span.get("pydantic_ai.all_messages"), "user")
 
 
+def _any_agent(raw: Any) -> tuple[Message, ...]:
+    """A list of calls with the keys `tool.name` and `tool.args`, or the text of an answer."""
+    rows = loads(raw) if isinstance(raw, str) else raw
+    if isinstance(rows, list) and rows and all(isinstance(r, dict) and "tool.name" in r for r in rows):
+        calls = [Part("tool_call", as_text(r.get("tool.args", "")), name=clean_name(r["tool.name"])) for r in rows]
+        return (Message("assistant", tuple(calls)),)
+    return (text_message(as_text(raw), "assistant"),)
+
+
 def _value(span: Span, key: str) -> Any:
     """An attribute of the span, or of the event that repeats or replaces it."""
-    details = [e.attributes.get(key) for e in span.events if e.name == _DETAILS]
-    return next((v for v in (span.get(key), *details) if v is not None), None)
+    value = span.get(key)
+    if value is None and span.events:
+        details = (e.attributes.get(key) for e in span.events if e.name == _DETAILS)
+        return next((v for v in details if v is not None), None)
+    return value
 
 
 def _messages(value: Any, role: str) -> tuple[Message, ...]:

@@ -94,8 +94,7 @@ def _spoken(span: Span, role: Role) -> dict[str, Any]:
         inputs = _raw(span.get("input.value"), "user", role)
     if "output.value" not in told:
         outputs = _raw(span.get("output.value"), "assistant", role)
-    prompts = span.get("llm.invocation_parameters") if role == "llm" else None
-    raw = [span.get(key) for key in told] + [prompts]
+    raw = [span.get(key) for key in told]
     return {"inputs": inputs, "outputs": outputs, "copies": tuple(as_text(r) for r in raw if r)}
 
 

@@ -1,0 +1,250 @@
+"""A2A logs: JSON-RPC between a calling agent and a remote agent, protocol 0.3 (`message/send`) and 1.0 (`SendMessage`).
+
+Written by a proxy, a tee or SDK logging: bare JSON-RPC lines, or the message one level down (`{"ts", "direction",
+"peer", "body": {"jsonrpc": ...}}`). Messages and status messages are C2, artifacts C7 (streamed chunks are joined);
+`history` and tasks that are read again repeat, and become sightings of the caller. The context id is the trace. Roles
+are relative: the caller is `client`, the remote agent goes by the host of its address or the name on its card, else it
+is `server`.
+
+Cannot show: the caller's name, model calls and tools inside the remote agent.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from earwitness.ingest.jsonrpc import Call, is_a2a, log_name, unwrap
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.script import MALFORMED, Script, Scripts, digest, is_name, text
+from earwitness.schema.model import Time
+from earwitness.schema.words import Channel
+
+_CLIENT, _SERVER = "client", "server"
+_SENDS = frozenset(("message/send", "message/stream", "SendMessage", "SendStreamingMessage"))
+_FAILED = frozenset(("failed", "rejected", "TASK_STATE_FAILED", "TASK_STATE_REJECTED"))
+_RESULTS = {"task": "task", "message": "message", "statusUpdate": "status-update", "artifactUpdate": "artifact-update"}
+
+
+class _A2aLog:
+    NAME = "a2a-log"
+    TITLE = "A2A log (JSON-RPC)"
+    PRIORITY = 45
+
+    def sniff(self, value: Any) -> bool:
+        call = unwrap(value)
+        return call is not None and is_a2a(call.message) is not False
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.name = log_name(context.name)
+        self.log = ""
+        self.scripts = Scripts()
+        self.waiting: dict[tuple[str | None, str], tuple[Call, Place]] = {}
+        self.contexts: dict[str, str] = {}  # of tasks
+        self.names: dict[str | None, str] = {}  # of servers, from their cards
+        self.said: dict[tuple[str, ...], str] = {}
+        self.chunks: dict[tuple[str, str, str], list[str]] = {}
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        call = unwrap(record.value)
+        # What belongs to no context is told under the name of the log, which others may have, too.
+        self.log = self.log or f"{self.name}/{digest(record.value)}"
+        try:
+            skip = self._tell(call, record.place) if call else "no JSON-RPC message"
+        except MALFORMED as error:
+            reason = f"no A2A message as known: {type(error).__name__}"
+            return [*self.scripts.told(), Skip("unparseable", reason, record.place)]
+        return [*self.scripts.told(), *([Skip("ignored", skip, record.place)] if skip else [])]
+
+    def finish(self) -> Iterable[Emit]:
+        for call, place in self.waiting.values():
+            try:
+                self._send(call, place, None)
+            except MALFORMED as error:
+                yield Skip("unparseable", f"no A2A message as known: {type(error).__name__}", place)
+        for (trace, name, server), parts in self.chunks.items():
+            script = self.scripts.of(trace)
+            script.event(
+                "C7", "".join(parts), sender=server, to=(_CLIENT,), id=name, kind="artifact", flags=("truncated",)
+            )
+            script.loss("truncated", "streamed artifact without its last chunk", "C7")
+        yield from self.scripts.told()
+
+    def _tell(self, call: Call, place: Place) -> str | None:
+        """Tells one message; gives why it says nothing."""
+        message = call.message
+        if message.get("method") in _SENDS:
+            # Only the answer may tell the context that the server gave to a first message.
+            if message["params"]["message"].get("contextId"):
+                self._send(call, place, None)
+            else:
+                self.waiting[(call.peer, str(message.get("id")))] = (call, place)
+            return None
+        if "method" in message:
+            return "call without a message"
+        if "error" in message:
+            return self._error(call, place)
+        return self._result(call, place, message["result"])
+
+    def _script(self, call: Call, place: Place, context: str | None) -> Script:
+        script = self.scripts.of(context or self.log, place.at(call.inner) if call.inner else place)
+        if not script.seq:
+            script.head("a2a", started_at=call.time, observable=("C2", "C7"))
+            script.actor(_CLIENT, evidence="channel")
+            script.actor(self._server(call), evidence="attribute" if call.peer else "channel")
+        return script
+
+    def _server(self, call: Call) -> str:
+        host = urlsplit(call.peer).netloc if call.peer else None
+        return self.names.get(call.peer) or host or call.peer or _SERVER
+
+    def _send(self, call: Call, place: Place, context: str | None) -> None:
+        message = call.message["params"]["message"]
+        context = message.get("contextId") or context or self.contexts.get(str(message.get("taskId")))
+        script = self._script(call, place, context)
+        self._message(script, call, message, "/params/message", _CLIENT, "message")
+
+    def _message(
+        self, script: Script, call: Call, message: dict[str, Any], pointer: str, sender: str, kind: str
+    ) -> None:
+        """A message the first time it is met; a sighting of the caller from then on."""
+        key = (script.trace, "message", sender, str(message.get("messageId") or _parts(message["parts"])))
+        receiver = self._server(call) if sender == _CLIENT else _CLIENT
+        self._say(script, key, "C2", message["parts"], f"{pointer}/parts", (sender, receiver), kind, call.time)
+
+    def _say(
+        self,
+        script: Script,
+        key: tuple[str, ...],
+        channel: Channel,
+        parts: list[Any],
+        pointer: str,
+        ends: tuple[str, str],
+        kind: str,
+        time: Time | None,
+    ) -> None:
+        content = _parts(parts)
+        if key in self.said:
+            script.sighting(content, pointer, actor=_CLIENT, kind="history", time=time, event=self.said[key])
+            return
+        elsewhere = any(_is_reference(p) for p in parts)
+        if elsewhere:
+            script.loss("reference", "file kept elsewhere", channel)
+        self.said[key] = script.event(
+            channel,
+            content,
+            pointer,
+            sender=ends[0],
+            to=(ends[1],),
+            id=f"{kind}:{key[-1]}" if channel == "C2" and len(key[-1]) < 80 else None,
+            kind=kind,
+            time=time,
+            flags=("reference",) if elsewhere else (),
+        )
+
+    def _error(self, call: Call, place: Place) -> str | None:
+        problem = call.message["error"]
+        waiting = self.waiting.pop((call.peer, str(call.message.get("id"))), None)
+        if waiting:
+            self._send(*waiting, None)
+        script = self._script(call, place, None)
+        script.loss("failed_call", "call of a remote agent", "C2")
+        if said := problem.get("message"):
+            server = self._server(call)
+            script.event("C6", said, "/error/message", sender=server, kind="error", time=call.time, flags=("failed",))
+        return None
+
+    def _result(self, call: Call, place: Place, result: Any) -> str | None:
+        if not isinstance(result, dict):
+            return "answer without content"
+        key = next((k for k in _RESULTS if isinstance(result.get(k), dict) and "kind" not in result), None)
+        body, at = (result[key], f"/result/{key}") if key else (result, "/result")
+        kind = _RESULTS[key] if key else _kind_of(result)
+        if kind == "card":
+            self.names[call.peer] = result["name"] if is_name(result["name"]) else self._server(call)
+            return "agent card"
+        if not kind:
+            return "answer without content"
+        context = self._context(body)
+        self._answered(call, context)
+        script = self._script(call, place, context)
+        if kind == "message":
+            self._message(script, call, body, at, self._server(call), "message")
+        elif kind == "artifact-update":
+            self._chunk(script, call, body, at)
+        else:
+            self._task(script, call, body, at)
+        return None
+
+    def _context(self, body: dict[str, Any]) -> str | None:
+        task = str(body.get("taskId") or body.get("id"))
+        if body.get("contextId"):
+            self.contexts[task] = body["contextId"]
+        return body.get("contextId") or self.contexts.get(task)
+
+    def _answered(self, call: Call, context: str | None) -> None:
+        waiting = self.waiting.pop((call.peer, str(call.message.get("id"))), None)
+        if waiting:
+            self._send(*waiting, context)
+
+    def _task(self, script: Script, call: Call, task: dict[str, Any], at: str) -> None:
+        server = self._server(call)
+        for n, message in enumerate(task.get("history") or []):
+            sender = _CLIENT if str(message.get("role")).lower() in ("user", "role_user") else server
+            self._message(script, call, message, f"{at}/history/{n}", sender, "message")
+        for n, artifact in enumerate(task.get("artifacts") or []):
+            key = (script.trace, "artifact", str(artifact.get("artifactId")), _parts(artifact["parts"]))
+            pointer = f"{at}/artifacts/{n}/parts"
+            self._say(script, key, "C7", artifact["parts"], pointer, (server, _CLIENT), "artifact", call.time)
+        status = task.get("status") or {}
+        if status.get("message"):
+            self._message(script, call, status["message"], f"{at}/status/message", server, "status")
+        if status.get("state") in _FAILED:
+            script.loss("failed_call", "task of a remote agent", "C2")
+
+    def _chunk(self, script: Script, call: Call, update: dict[str, Any], at: str) -> None:
+        """Chunks of an artifact wait until the last; then they are one artifact."""
+        artifact, server = update["artifact"], self._server(call)
+        key = (script.trace, str(artifact.get("artifactId")), server)
+        if not update.get("append"):
+            self.chunks.pop(key, None)
+        parts = self.chunks.setdefault(key, [])
+        parts.append(_parts(artifact["parts"]))
+        if update.get("lastChunk") or ("append" not in update and "lastChunk" not in update):
+            whole = [{"text": "".join(self.chunks.pop(key))}]
+            said = (script.trace, "artifact", key[1], whole[0]["text"])
+            pointer = f"{at}/artifact/parts"
+            self._say(script, said, "C7", whole, pointer, (server, _CLIENT), "artifact", call.time)
+
+
+def _kind_of(result: dict[str, Any]) -> str | None:
+    kind = result.get("kind")
+    if isinstance(kind, str):
+        return kind
+    if "skills" in result and "name" in result:
+        return "card"
+    return "task" if "status" in result else None
+
+
+def _parts(parts: list[dict[str, Any]]) -> str:
+    """The text of parts; data as JSON, files as what is known of them."""
+    return "\n".join(_part(part) for part in parts)
+
+
+def _part(part: dict[str, Any]) -> str:
+    for key in ("text", "data", "file"):
+        if key in part:
+            return text(part[key])
+    return text({k: v for k, v in part.items() if k not in ("kind", "metadata")})
+
+
+def _is_reference(part: dict[str, Any]) -> bool:
+    file = part.get("file") if isinstance(part.get("file"), dict) else part
+    return bool(file) and not any(k in file for k in ("bytes", "raw", "text", "data"))  # type: ignore[operator]
+
+
+ADAPTER = _A2aLog()

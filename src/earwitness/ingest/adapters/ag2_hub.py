@@ -1,0 +1,133 @@
+"""AG2 1.x hub: the write-ahead log of a network's channels, and its audit log.
+
+`Network(...)` with a disk store writes `channels/<id>/wal.jsonl` and `audit/audit.jsonl`; package `ag2` from 1.0.
+Envelopes name their sender and audience; without an audience every participant of the channel gets them, and the
+audit log lists the participants. Audit and channels are read together, so import the folder: without the audit log
+agents go by their ids and nobody can be said to have heard. Tools, models and what an agent did with a message are
+not in it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.spans.texts import as_text
+from earwitness.ingest.tale import Tale, listed, named, said
+from earwitness.schema.model import Delivery, Trace
+from earwitness.schema.words import Grade
+
+_AUDIT = {"agent_registered", "channel_created", "channel_closed"}
+_CONTEXT = "channel context"
+
+
+class _Ag2Hub:
+    NAME = "ag2-hub"
+    READER = "ag2-hub"
+    TITLE = "AG2 1.x hub log"
+
+    def sniff(self, value: Any) -> bool:
+        if not isinstance(value, dict):
+            return False
+        if value.keys() >= {"envelope_id", "audience", "event_type", "event_data", "channel_id"}:
+            return isinstance(value["event_data"], dict) and isinstance(value["event_type"], str)
+        if not isinstance(value.get("kind"), str) or "type" in value:
+            return False
+        return "at" in value and ("agent_id" in value or "channel_id" in value)
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+@dataclass
+class _Channel:
+    envelopes: list[tuple[dict[str, Any], Place]] = field(default_factory=list)
+    members: list[str] = field(default_factory=list)
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.names: dict[str, str] = {}
+        self.channels: dict[str, _Channel] = {}
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        value, place = record
+        if "envelope_id" not in value:
+            yield from self._audit(value, place)
+        elif not self.context.claim("ag2-envelope", str(value["envelope_id"])):
+            yield Skip("duplicate", "the same envelope was read before", place)
+        elif value["event_type"].startswith("ag2.channel."):
+            yield Skip("ignored", "opening and closing of a channel", place)
+        else:
+            self.channels.setdefault(str(value["channel_id"]), _Channel()).envelopes.append((value, place))
+
+    def _audit(self, value: dict[str, Any], place: Place) -> Iterable[Emit]:
+        if value["kind"] == "agent_registered" and named(value.get("name")):
+            self.names[str(value["agent_id"])] = value["name"]
+        elif value["kind"] == "channel_created":
+            channel = self.channels.setdefault(str(value["channel_id"]), _Channel())
+            channel.members = [str(p) for p in listed(value.get("participants"))]
+        else:
+            yield Skip("ignored" if value["kind"] in _AUDIT else "unknown", "an entry that names nobody", place)
+
+    def finish(self) -> Iterable[Emit]:
+        for key, channel in self.channels.items():
+            if not channel.envelopes:
+                continue
+            trace = Trace(id=f"ag2-{key}", framework="ag2", observable=("C2", "C5"))
+            tale = Tale(trace, channel.envelopes[0][1])
+            for envelope, place in channel.envelopes:
+                self._tell(tale, channel, envelope, place.at("/event_data"))
+            yield from tale.items()
+        self.channels.clear()
+
+    def _name(self, key: Any) -> str:
+        return self.names.get(str(key), str(key))
+
+    def _tell(self, tale: Tale, channel: _Channel, envelope: dict[str, Any], place: Place) -> None:
+        data, sender = envelope["event_data"], tale.actor(self._name(envelope.get("sender_id")))
+        text = said(data.get("body", data.get("text")))
+        if text is not None:
+            routing = data.get("routing")
+            handoff = isinstance(routing, dict) and routing.get("kind") == "handoff"
+            event = tale.event(
+                place,
+                "C2",
+                text,
+                key=str(envelope["envelope_id"]),
+                kind="handoff" if handoff else "message",
+                sender=sender,
+                time=envelope.get("created_at"),
+                parent=named(envelope.get("causation_id")),
+            )
+            audience, grade = self._audience(channel, envelope)
+            event.reach([tale.actor(name) or name for name in audience], grade)
+        updates = data.get("context_updates", data)
+        if isinstance(updates, dict) and isinstance(updates.get("set"), dict) and updates["set"]:
+            self._write(tale, updates["set"], sender, envelope, place)
+
+    def _audience(self, channel: _Channel, envelope: dict[str, Any]) -> tuple[list[str], Grade]:
+        listed = envelope.get("audience")
+        if isinstance(listed, list):
+            return [self._name(key) for key in listed], "declared"
+        return [self._name(key) for key in channel.members], "broadcast"
+
+    def _write(
+        self, tale: Tale, values: dict[str, Any], sender: str | None, envelope: dict[str, Any], place: Place
+    ) -> None:
+        tale.actor(_CONTEXT, "memory", "channel")
+        tale.event(
+            place,
+            "C5",
+            as_text(values),
+            key=f"{envelope['envelope_id']}:context",
+            kind="memory_write",
+            sender=sender,
+            to=(Delivery(_CONTEXT, "declared"),),
+            time=envelope.get("created_at"),
+            parent=named(envelope.get("causation_id")),
+        )
+
+
+ADAPTER = _Ag2Hub()

@@ -1,0 +1,284 @@
+"""AutoGen core event log: one JSON line a message sent or delivered, model call and tool call.
+
+Written by AutoGen 0.4 to 0.7 to the logger `autogen_core.events`; a user attaches a handler that writes
+`record.getMessage()`. One run is spread over many ids: the team's id inside of agent and topic names, and the ids of
+the messages that nested teams pass on, join it. Who heard a message to a team is known: the members of the team are
+named in the log. Lost for good: replies the runtime could not serialise (a loss each), times other than those inside
+of messages, recipients of plain publications, and all model calls of clients that do not log.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from earwitness.ingest.actorlog import Party, is_call, is_delivery, of_kernel, party, payload, stage
+from earwitness.ingest.agentchat import Chat
+from earwitness.ingest.agentmessages import Message, is_message, is_spoken
+from earwitness.ingest.corerun import CoreRun, answer_of, plain_key, results_in, text_of, words
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.spans.texts import as_text, fingerprint
+from earwitness.ingest.tale import USER, Tale, file_stem, listed, named, said
+from earwitness.schema.model import Delivery, Trace
+from earwitness.schema.words import Channel, SightingKind
+
+_OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C5", "C6")
+
+
+class _AutoGenCoreLog:
+    NAME = "autogen-core-log"
+    TITLE = "AutoGen core event log"
+
+    def sniff(self, value: Any) -> bool:
+        return (is_delivery(value) or is_call(value)) and not of_kernel(value)
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.runs: dict[str, CoreRun] = {}
+        self.teams: dict[str, str] = {}
+        self.ids: dict[str, str] = {}
+        self.count = 0
+        self.counts: Counter[str] = Counter()
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        value, place = record
+        self.count += 1
+        if is_delivery(value):
+            yield from self._message(value, place)
+        elif value["type"] == "ToolCall":
+            self._tool(value, place)
+        elif value["type"] == "MessageHandlerException":
+            self._trouble(value, place)
+        elif value["type"] == "MessageDropped":
+            run = self._run(party(value.get("receiver")) or party(value.get("sender")), place)
+            run.chat.tale.lose("dropped", "C2", "message dropped by the runtime", place)
+        else:
+            self._model(value, place)
+
+    def _message(self, value: dict[str, Any], place: Place) -> Iterable[Emit]:
+        kind, at = stage(value)
+        sender, receiver, body = party(value.get("sender")), party(value.get("receiver")), payload(value)
+        run = self._run_of(sender, receiver, body, place)
+        run.talks = True
+        for who in (sender, receiver):
+            run.seat(who)
+        if at == "DELIVER":
+            run.arrived.add(_arrival(value, str(value.get("receiver"))))
+        elif body is None:
+            run.ended |= receiver is not None and (receiver.name, receiver.team) == ("output_topic", run.team)
+            channel: Channel = "C1" if receiver is None or receiver.name == "output_topic" else "C2"
+            run.chat.tale.lose("content_missing", channel, f"{kind.lower()} that the log could not write", place)
+        elif body == {}:
+            yield Skip("ignored", "request to speak or to reset", place)
+        elif isinstance(body, dict) and self._of_team(run, body, sender, receiver, place):
+            return
+        elif isinstance(body, dict) and is_message(body.get("message")):
+            yield Skip("duplicate", "a message that was published before", place)
+        else:
+            self._plain(run, value, body, place)
+
+    def _of_team(
+        self, run: CoreRun, body: dict[str, Any], sender: Party | None, to: Party | None, place: Place
+    ) -> bool:
+        """Messages of a group chat; False where this is none, or one that says nothing new."""
+        by = sender.name if sender else ""
+        if isinstance(body.get("messages"), list) and to and to.team:
+            self._start(run, [m for m in body["messages"] if is_message(m)], by, to, place)
+        elif is_message(body.get("message")):
+            return self._take(run, body["message"], place)
+        elif isinstance(body.get("response"), dict) and to and to.team:
+            answer = body["response"]
+            for message in [*listed(answer.get("inner_messages")), answer.get("chat_message")]:
+                self._take(run, message, place)
+            self._address(run, [answer.get("chat_message")], to.team, by)
+        elif isinstance(body.get("result"), dict) and to and to.team:
+            spoken = [m for m in listed(body["result"].get("messages")) if is_message(m) and m["source"] != USER]
+            for message in spoken:
+                self._take(run, message, place)
+            self._address(run, spoken, to.team, by)
+        else:
+            return False
+        return True
+
+    def _start(self, run: CoreRun, messages: list[Message], by: str, to: Party, place: Place) -> None:
+        if not by and to.team:
+            run.managers[to.team] = to.name
+            run.team = run.team or to.team
+        fresh = [m for m in messages if self._take(run, m, place) or self.ids.get(str(m.get("id"))) == to.team]
+        if to.name == "group_topic" and to.team:
+            self._address(run, fresh, to.team, by)
+            known = [m for m in messages if m not in fresh]
+            run.chat.aside(lambda: _overheard(run, known, to.team or "", by, place))
+
+    def _address(self, run: CoreRun, messages: list[Any], team: str, by: str) -> None:
+        for message in messages:
+            if is_message(message) and is_spoken(message["type"]) and message.get("id"):
+                groups = run.groups.setdefault(str(message["id"]), [])
+                if (team, by) not in groups:
+                    groups.append((team, by))
+
+    def _take(self, run: CoreRun, message: Any, place: Place) -> bool:
+        if not is_message(message):
+            return False
+        key = message.get("id")
+        if key is None:  # before 0.6.2: the same message comes again and again
+            message = {**message, "id": f"h{fingerprint(as_text(message)).hex()[:16]}"}
+        if str(message["id"]) in run.chat.ids:
+            return False
+        if key and not self.context.claim("autogen-message", str(key)):
+            run.results |= results_in([message])  # told from another file
+            return False
+        run.thinkers.add(message["source"])
+        return run.chat.take(message, place.at("/payload"))
+
+    def _plain(self, run: CoreRun, value: dict[str, Any], body: Any, place: Place) -> None:
+        """A message of the user's own type, to one agent or to a topic."""
+        sender, receiver, topic = party(value.get("sender")), party(value.get("receiver")), stage(value)[0] == "PUBLISH"
+        text, tale = text_of(body), run.chat.tale
+        arrival = _arrival(value, "None" if topic else str(value.get("receiver")))
+
+        def tell() -> None:
+            arrived = arrival in run.arrived
+            hearer = None if topic or receiver is None else tale.actor(named(receiver.name))
+            if sender is None:
+                tale.sighting(place.at("/payload"), text, hearer if arrived else None, "initial")
+                return
+            tale.event(
+                place.at("/payload"),
+                "C2",
+                text,
+                key=plain_key(self.counts, sender.name, None if topic else hearer, text),
+                kind="publication" if topic else "message",
+                sender=tale.actor(named(sender.name)),
+                to=(Delivery(hearer, "declared", arrived),) if hearer else (),
+                flags=() if arrived else ("not_delivered",),
+            )
+
+        run.chat.aside(tell)
+
+    def _tool(self, value: dict[str, Any], place: Place) -> None:
+        who = party(value.get("agent_id"))
+        run, key = self._run(who, place), f"call{self.count}"
+        tool, arguments, result = named(value.get("tool_name")), value.get("arguments"), said(value.get("result"))
+
+        def tell() -> None:
+            if (tool, result) in run.results:
+                run.repeats.append(place)
+                return
+            tale, agent = run.chat.tale, who.name if who else None
+            tale.actor(agent)
+            hearers = (Delivery(tale.actor(tool, "tool") or "", "declared"),) if tool else ()
+            where = place.at("/arguments")
+            text = as_text(arguments)
+            tale.event(where, "C3", text, key=key, kind="tool_arguments", sender=agent, to=hearers)
+            if result is not None:
+                back, where = (Delivery(agent, "declared"),) if agent else (), place.at("/result")
+                kind = "tool_result"
+                tale.event(where, "C4", result, key=key + ":result", kind=kind, sender=tool, to=back, parent=key)
+
+        run.chat.aside(tell)
+
+    def _model(self, value: dict[str, Any], place: Place) -> None:
+        """What a model was shown, told of the agent only where the system message is the agent's own.
+
+        An agent that is used as a tool runs under the id of the agent that called it.
+        """
+        raw, who = str(value.get("agent_id")), party(value.get("agent_id"))
+        run = self._run(who, place)
+        messages = [m for m in listed(value.get("messages")) if isinstance(m, dict)]
+        system = next((words(m) for m in messages if m.get("role") in ("system", "developer")), None)
+        own = who is not None and (not messages or run.systems.setdefault(raw, system) == system)
+        actor = who.name if who and own else None
+        run.thinkers.add(actor or "")
+        for n, message in enumerate(messages):
+            if message.get("role") != "assistant":
+                kind: SightingKind = "initial" if message.get("role") in ("system", "developer") else "input"
+                self._shown(run, actor, kind, words(message), place.at(f"/messages/{n}"))
+        answer = answer_of(value.get("response"))
+        if answer:
+            self._answered(run, actor, answer, place.at("/response"))
+
+    def _shown(self, run: CoreRun, actor: str | None, kind: SightingKind, text: str | None, place: Place) -> None:
+        if text is not None and (actor or "", kind, text) not in run.shown:
+            run.shown.add((actor or "", kind, text))
+            tale = run.chat.tale
+            run.chat.aside(lambda: tale.sighting(place, text, tale.actor(actor), kind))
+
+    def _answered(self, run: CoreRun, actor: str | None, text: str, place: Place) -> None:
+        """A model's answer is a copy of the agent's message, if the log has messages; else all there is of it."""
+        key, tale = f"answer{self.count}", run.chat.tale
+
+        def tell() -> None:
+            if run.talks:
+                tale.sighting(place, text, tale.actor(actor), "response")
+            else:
+                tale.event(place, "C6", text, key=key, kind="model_answer", sender=tale.actor(actor))
+
+        run.chat.aside(tell)
+
+    def _trouble(self, value: dict[str, Any], place: Place) -> None:
+        who = party(value.get("handling_agent"))
+        run, key, text = self._run(who, place), f"error{self.count}", said(value.get("exception"))
+        tale = run.chat.tale
+        tale.lose("failed_call", None, "message handler failed", place)
+        if text is not None:
+            agent = who.name if who else None
+            run.chat.aside(
+                lambda: _told(tale.event(place, "C6", text, key=key, kind="error", sender=tale.actor(agent)))
+            )
+
+    def _run_of(self, sender: Party | None, receiver: Party | None, body: Any, place: Place) -> CoreRun:
+        """A run begins where a team is started; a nested team is started with messages of the run it is part of."""
+        if receiver and receiver.team and receiver.team not in self.teams and isinstance(body, dict):
+            keys = [str(m["id"]) for m in listed(body.get("messages")) if is_message(m) and m.get("id")]
+            if keys:
+                self.teams[receiver.team] = next((self.ids[k] for k in keys if k in self.ids), keys[0])
+                self.ids |= dict.fromkeys(keys, self.teams[receiver.team])
+        run = self._run(sender if sender and sender.team else receiver or sender, place)
+        if isinstance(body, dict) and is_message(body.get("message")) and sender and sender.team:
+            self.ids[str(body["message"].get("id"))] = self.teams.get(sender.team, sender.team)
+        return run
+
+    def _run(self, who: Party | None, place: Place) -> CoreRun:
+        stem = file_stem(self.context.name)
+        if who and who.team:
+            key = self.teams.setdefault(who.team, f"team-{who.team}")
+        else:
+            key = f"{stem}/{who.key}" if who and who.key != "default" else stem
+        if key not in self.runs:
+            trace = Trace(id=f"autogen-{key}", framework="autogen", observable=_OBSERVABLE)
+            chat = Chat(Tale(trace, place))
+            self.runs[key] = CoreRun(chat)
+            chat.audience = self.runs[key].audience
+        return self.runs[key]
+
+    def finish(self) -> Iterable[Emit]:
+        for run in self.runs.values():
+            run.tell()
+            yield from run.chat.tale.items()
+            yield from (Skip("duplicate", "a tool call that a message tells", place) for place in run.repeats)
+        self.runs.clear()
+
+
+def _arrival(value: dict[str, Any], receiver: str) -> tuple[str, str, bytes]:
+    """Deliveries do not say which sending they are of; the payload must."""
+    return str(value.get("sender")), receiver, fingerprint(as_text(value["payload"]))
+
+
+def _told(_: object) -> None:
+    """A step that gives nothing back."""
+
+
+def _overheard(run: CoreRun, messages: list[Message], team: str, by: str, place: Place) -> None:
+    """A nested team is given messages of the team around it."""
+    for message in messages:
+        text = said(message.get("content"))
+        for name in run.listeners(team, by) if text else ():
+            run.chat.tale.sighting(place.at("/payload"), text or "", run.chat.tale.actor(name), "input")
+
+
+ADAPTER = _AutoGenCoreLog()

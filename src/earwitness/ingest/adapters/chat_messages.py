@@ -1,0 +1,166 @@
+"""Chat-message JSONL: messages and items as the providers' APIs write them, without a framework around.
+
+Conversations a line (`{"messages": [...]}`: fine-tuning files, request logs, with `response` beside or not), batch
+input and output files, responses of the chat, Responses and Anthropic APIs, ShareGPT (`conversations` of `from` and
+`value`), or one message or item a line or in an array (`result.to_input_list()`). There are no ids of runs, no times
+and no agents: a conversation is a line or a file, the speaker is a message's `name`, else `assistant`. The last words
+before a request or the end went to the user. Agents behind tools, shared memory and artifacts cannot be seen;
+reasoning is there only where the provider returns it.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.talk import Talk, is_item, is_message
+from earwitness.schema.model import Trace
+from earwitness.schema.words import Channel
+
+_OBSERVABLE: tuple[Channel, ...] = ("C1", "C3", "C4", "C6")
+_AGENT = "assistant"
+_KEYS = ("conversation_id", "session_id", "thread_id", "custom_id", "id")
+_TIMES = ("timestamp", "created_at", "created", "time", "ts")
+_SHAREGPT = {
+    "human": "user",
+    "gpt": "assistant",
+    "observation": "tool",
+    "function_response": "tool",
+    "chatgpt": "assistant",
+}
+# The answers of a batch are numbered after whatever its requests may hold.
+_ANSWERS = 1 << 20
+
+
+class _ChatMessages:
+    NAME = "chat-messages"
+    TITLE = "Chat messages (OpenAI, Anthropic, ShareGPT, batch files)"
+    PRIORITY = 90
+
+    def sniff(self, value: Any) -> bool:
+        if not isinstance(value, dict):
+            return False
+        batch = isinstance(value.get("custom_id"), str) and ("response" in value or "body" in value)
+        return is_message(value) or is_item(value) or batch or any(True for _ in _lists(value))
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+def _lists(value: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """The lists of messages in a record, in the order in which they were said."""
+    for path in (("body",), ("request",), ("request", "body"), ("input",), (), ("response",), ("response", "body")):
+        inner = _at(value, path)
+        if isinstance(inner, dict):
+            pointer = "".join(f"/{key}" for key in path)
+            yield from ((pointer + name, found) for name, found in _messages(inner))
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _messages(value: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    for key in ("messages", "conversations", "input", "output", "choices"):
+        found = value.get(key)
+        if isinstance(found, list) and found and _spoken(found[0]):
+            yield f"/{key}", found
+    if value.get("type") == "message" and value.get("role") == "assistant" and "stop_reason" in value:
+        yield "", [value]
+
+
+def _spoken(item: Any) -> bool:
+    if not isinstance(item, dict):
+        return False
+    return is_message(_plain(item)) or is_item(item)
+
+
+def _plain(item: Any) -> Any:
+    """A message in the form of the APIs: of a choice its message, of ShareGPT its role."""
+    if not isinstance(item, dict):
+        return item
+    if isinstance(item.get("message"), dict):
+        return item["message"]
+    if isinstance(item.get("from"), str) and "value" in item:
+        role = _SHAREGPT.get(item["from"], item["from"])
+        if role == "function_call":
+            return {"role": "assistant", "content": [{"type": "tool_call", "arguments": item["value"]}]}
+        return {"role": role, "content": item["value"]}
+    return item
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._file: str | None = None
+        self._talks: dict[str, Talk] = {}
+        self._lines = 0
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        value, place = record
+        self._lines += 1
+        if (is_message(value) and "stop_reason" not in value) or is_item(value):
+            return self._line(value, place)
+        return self._conversation(value, place)
+
+    def _line(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
+        """One message of a conversation that goes over many records."""
+        key = next((str(value[k]) for k in _KEYS[:3] if isinstance(value.get(k), str)), "")
+        if key not in self._talks:
+            self._talks[key] = self._open(key or self._name(), At(place))
+        talk = self._talks[key]
+        if not talk.tell(value, At(place, _time(value))):
+            yield Skip("ignored", "a message without content", place)
+        yield from talk.dialogue.drain()
+
+    def _conversation(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
+        key = next((str(value[k]) for k in _KEYS if isinstance(value.get(k), str)), None)
+        lists = list(_lists(value))
+        answers = key is not None and isinstance(value.get("response"), dict) and len(lists) == 1
+        if key and not self.context.claim("chat-messages", key, "answers" if answers else "conversation"):
+            yield Skip("duplicate", "the same conversation was read before", place)
+            return
+        trace = key or f"{self._name()}#{self._lines}"
+        talk = self._open(trace, At(place), first=_ANSWERS if answers else 0)
+        self._tell_all(talk, value, lists, place)
+        if not lists:
+            talk.dialogue.lose("failed_call", "C1", "a request of a batch without an answer", place)
+        elif talk.agent == _AGENT:  # a request that nobody answers was put to the model all the same
+            talk.dialogue.settle(final=True)
+            talk.dialogue.acts(_AGENT, place)
+        yield from talk.dialogue.finish()
+
+    def _tell_all(self, talk: Talk, value: dict[str, Any], lists: list[tuple[str, list[Any]]], place: Place) -> None:
+        time, lost = _time(value), 0
+        for path in ((), ("body",), ("request",), ("request", "body")):
+            inner = _at(value, path)
+            for key in ("system", "instructions") if isinstance(inner, dict) else ():
+                if isinstance(inner.get(key), str | list):
+                    at = At(place.at("".join(f"/{p}" for p in (*path, key))), time)
+                    talk.tell({"role": "system", "content": inner[key]}, at)
+        for pointer, messages in lists:
+            for n, item in enumerate(messages):
+                where = pointer if item is value else f"{pointer}/{n}"
+                lost += not talk.tell(_plain(item), At(place.at(where), time))
+        if lost:
+            talk.dialogue.lose("dropped", None, "messages without content or of a kind not known", place, lost)
+
+    def _open(self, trace: str, at: At, *, first: int = 0) -> Talk:
+        return Talk(Dialogue(Trace(id=trace, observable=_OBSERVABLE), at, first=first, stand_in=_AGENT), _AGENT)
+
+    def _name(self) -> str:
+        self._file = self._file or trace_of_file(self.context, "chat")
+        return self._file
+
+    def finish(self) -> Iterator[Emit]:
+        for talk in self._talks.values():
+            yield from talk.dialogue.finish()
+
+
+def _time(value: dict[str, Any]) -> Any:
+    return next((value[k] for k in _TIMES if isinstance(value.get(k), str | int | float)), None)
+
+
+ADAPTER = _ChatMessages()

@@ -1,0 +1,36 @@
+"""CrewAI event bus: one event a line, as a listener of the user wrote them with `model_dump_json()` or `to_json()`.
+
+A `BaseEventListener` that writes every event gives such a file; both encodings, and the events inside checkpoints, are
+read as one run. Delegation to a coworker is a message between agents, its result the answer. Order is that of the bus,
+for handlers run in threads. Model inputs are sightings.
+
+The format cannot show what memories were saved in the background, only that some were; `model_dump_json()` fails for
+agents with function tools, so that their start and end are missing.
+"""
+
+from typing import Any
+
+from earwitness.ingest.crewai.facts import IGNORED, KEPT
+from earwitness.ingest.crewai.reader import Reader
+from earwitness.ingest.record import Context
+
+_OWN = ("emission_sequence", "source_fingerprint", "fingerprint_metadata")
+
+
+class _CrewAIEvents:
+    NAME = "crewai-events"
+    TITLE = "CrewAI event bus"
+    READER = "crewai"
+
+    def sniff(self, value: Any) -> bool:
+        if not isinstance(value, dict) or not isinstance(value.get("type"), str) or "timestamp" not in value:
+            return False
+        if "emission_sequence" in value and "event_id" in value:
+            return True
+        return (value["type"] in KEPT or value["type"] in IGNORED) and any(k in value for k in _OWN)
+
+    def open(self, context: Context) -> Reader:
+        return Reader(context)
+
+
+ADAPTER = _CrewAIEvents()

@@ -1,0 +1,137 @@
+"""Google ADK evaluation sets: recorded conversations saved as eval cases (`*.evalset.json`, `*.test.json`).
+
+Written by the web UI ("add current session") and by `adk eval_set`; a case holds the turns of a session with the
+user's words, tool uses, responses in between and the final response. Newer files keep events with their authors under
+`invocation_events`. Older ones keep tool uses without who made them and without results, so speakers are known only
+after a transfer. Shared memory shows as it was at the start, artifacts not at all. Lists of `query` and `reference`
+are expectations, not recordings, and are not read.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from earwitness.ingest.adk_words import TRANSFER, get, parts_of, store_of, text_of
+from earwitness.ingest.dialogue import At, Dialogue
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.spans.identity import addressed, clean_name
+from earwitness.ingest.spans.texts import as_text
+from earwitness.schema.model import Delivery, Trace
+from earwitness.schema.words import Channel
+
+_OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C6")
+
+
+class _GoogleAdkEvalset:
+    NAME = "google-adk-evalset"
+    TITLE = "Google ADK evaluation set"
+
+    def sniff(self, value: Any) -> bool:
+        if not isinstance(value, dict):
+            return False
+        return _is_case(value) or (isinstance(get(value, "evalCases"), list) and get(value, "evalSetId") is not None)
+
+    def split(self, record: Record) -> list[Record]:
+        """A set holds cases."""
+        cases = get(record.value, "evalCases")
+        if not isinstance(cases, list):
+            return [record]
+        return [Record(case, record.place.at(f"/eval_cases/{n}")) for n, case in enumerate(cases)]
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+def _is_case(value: Any) -> bool:
+    known = get(value, "evalId") is not None and isinstance(value.get("conversation"), list)
+    return bool(known and all(get(turn, "userContent") is not None for turn in value["conversation"]))
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def feed(self, record: Record) -> Iterator[Emit]:
+        case, place = record
+        if not isinstance(case, dict) or not _is_case(case):
+            yield Skip("unparseable", "a case without a conversation", place)
+            return
+        trace = str(get(case, "evalId"))
+        if not self.context.claim("adk-evalset", trace):
+            yield Skip("duplicate", "the same case was read before", place)
+            return
+        told = _Case(Dialogue(Trace(id=trace, framework="google-adk", observable=_OBSERVABLE), At(place)))
+        told.start(get(get(case, "sessionInput"), "state"), At(place.at("/session_input/state")))
+        for n, turn in enumerate(case["conversation"]):
+            told.turn(turn, n, place.at(f"/conversation/{n}"))
+        yield from told.dialogue.finish()
+
+    def finish(self) -> Iterable[Emit]:
+        return ()
+
+
+class _Case:
+    def __init__(self, dialogue: Dialogue) -> None:
+        self.dialogue = dialogue
+        self._agent: str | None = None
+
+    def start(self, state: Any, at: At) -> None:
+        """What the stores held when the session began."""
+        for key, value in state.items() if isinstance(state, dict) else ():
+            if value not in (None, "", {}, []):
+                store = store_of(key)
+                self.dialogue.actor(store, "memory", "declared", at.place)
+                self.dialogue.sighting(store, as_text(value), "state", at)
+
+    def turn(self, turn: dict[str, Any], number: int, place: Place) -> None:
+        """What the user said, what happened, what was answered."""
+        at = At(place, get(turn, "creationTimestamp"), number + 1)
+        self.dialogue.request(text_of(get(turn, "userContent")), at._replace(place=place.at("/user_content")))
+        between = get(turn, "intermediateData")
+        for event in _list(between, "invocationEvents"):
+            self._agent = clean_name(get(event, "author")) or self._agent
+            self._content(get(event, "content"), at)
+        for use in _list(between, "toolUses"):
+            self._use(use, at)
+        for author, parts in _responses(between):
+            self._agent = author or self._agent
+            self._content({"parts": parts}, at)
+        final = text_of(get(turn, "finalResponse"))
+        self.dialogue.say(self._agent, final, at._replace(place=place.at("/final_response")))
+
+    def _content(self, content: Any, at: At) -> None:
+        self.dialogue.think(self._agent, text_of(content, thought=True), at)
+        text = text_of(content)
+        if text:
+            self.dialogue.say(self._agent, text, at)
+        for part in parts_of(content):
+            if call := get(part, "functionCall"):
+                self._use(call, at)
+
+    def _use(self, use: Any, at: At) -> None:
+        tool, given = get(use, "name"), as_text(get(use, "args") or {})
+        target = addressed(TRANSFER, given) if tool == TRANSFER else None
+        if target is None:
+            self.dialogue.call(self._agent, tool, given, at, get(use, "id"))
+            return
+        self.dialogue.settle(final=False, next_agent=self._agent)
+        self.dialogue.acts(self._agent, at.place)
+        self.dialogue.actor(target, "agent", "declared", at.place)
+        to = (Delivery(target, "declared"),)
+        told = self.dialogue.event("C2", given, at, kind="handoff", sender=self._agent, to=to)
+        self.dialogue.catch_up(target, at, but=told)
+        self._agent = target
+
+
+def _list(value: Any, key: str) -> list[Any]:
+    found = get(value, key)
+    return found if isinstance(found, list) else []
+
+
+def _responses(between: Any) -> Iterator[tuple[str | None, list[Any]]]:
+    """Responses in between: pairs of author and parts."""
+    for pair in _list(between, "intermediateResponses"):
+        if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], list):
+            yield clean_name(pair[0]), pair[1]
+
+
+ADAPTER = _GoogleAdkEvalset()

@@ -1,0 +1,47 @@
+"""Google ADK events: event JSONL, session JSON, API server responses, `adk run --jsonl`, server-sent events.
+
+Written by `Runner.run_async` dumped by hand (`model_dump_json`, with or without `by_alias`), by the API server
+(`/run`, `/run_sse`, `GET .../sessions/{id}`), and by `adk run --jsonl` or `--save_session`. Each event names its
+author; a transfer is in `actions.transferToAgent`. What an agent called as a tool (`AgentTool`) did inside is in none
+of these files, and its writes to the state appear under the caller's name. State that was only read shows in
+instructions, which are not recorded. Artifacts are named, their content is in the artifact store.
+"""
+
+from typing import Any
+
+from earwitness.ingest.adk import AdkReader, is_event
+from earwitness.ingest.adk_words import get
+from earwitness.ingest.record import Context, Record
+
+
+class _GoogleAdkEvents:
+    NAME = "google-adk-events"
+    TITLE = "Google ADK events and sessions"
+    READER = "google-adk"
+
+    def sniff(self, value: Any) -> bool:
+        if not isinstance(value, dict):
+            return False
+        return is_event(value) or _is_session(value) or ("event" in value and is_event(value.get("data")))
+
+    def split(self, record: Record) -> list[Record]:
+        """A session is taken apart: itself, then its events."""
+        value, place = record
+        if not _is_session(value):
+            return [Record({"event": value if is_event(value) else value["data"]}, place)]
+        head = {"session": str(value["id"]), "state": value.get("state")}
+        events = [
+            Record({"event": event, "session": str(value["id"])}, place.at(f"/events/{n}"))
+            for n, event in enumerate(value["events"])
+        ]
+        return [Record(head, place), *events]
+
+    def open(self, context: Context) -> AdkReader:
+        return AdkReader(context)
+
+
+def _is_session(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("events"), list) and "id" in value and isinstance(get(value, "appName"), str)
+
+
+ADAPTER = _GoogleAdkEvents()

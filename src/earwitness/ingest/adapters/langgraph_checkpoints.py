@@ -1,0 +1,49 @@
+"""LangGraph checkpoints: state histories and checkpoint lists, newest first.
+
+`json.dumps` of `graph.get_state_history(config)` (snapshots become nameless arrays of eight), of a checkpointer's
+`list()` (arrays of five, or dicts), and the answer of LangGraph Server at `/threads/{id}/history`. They show the
+state and what tasks wrote to it, in steps. A history holds the outermost graph alone: what happened inside of nested
+graphs is not in it; a checkpoint list holds every namespace. What was streamed or logged is in none.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from earwitness.ingest.langchain.checkpoints import Checkpoints, is_checkpoint, read
+from earwitness.ingest.langchain.runbook import safely
+from earwitness.ingest.langchain.threads import trace_id
+from earwitness.ingest.record import Context, Emit, Record, Skip
+
+
+class _LangGraphCheckpoints:
+    NAME = "langgraph-checkpoints"
+    TITLE = "LangGraph checkpoints and state history"
+
+    def sniff(self, value: Any) -> bool:
+        return is_checkpoint(value)
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.threads: dict[str, Checkpoints] = {}
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        try:
+            checkpoint = read(record.value, record.place)
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+            yield Skip("unparseable", f"not a checkpoint as known: {type(error).__name__}", record.place)
+            return
+        thread = self.threads.setdefault(checkpoint.thread, Checkpoints(record.place))
+        if not thread.add(checkpoint):
+            yield Skip("duplicate", "the same checkpoint was read before", record.place)
+
+    def finish(self) -> Iterator[Emit]:
+        for name, thread in self.threads.items():
+            yield from safely(thread.tell(trace_id(self.context, name), name), [thread.place])
+
+
+ADAPTER = _LangGraphCheckpoints()

@@ -1,0 +1,93 @@
+"""MAST: logs of multi-agent systems with human failure labels, each log a text inside a JSON object.
+
+Written by the MAST study (mas-failure-taxonomy, `mcemri/MAST-Data`): `mas_name`, `trace_text`, `human_labels`. The text
+is the log of the system itself: AppWorld, ChatDev, HyperAgent, MetaGPT, OpenManus as text, AG2 and HyperAgent as JSON
+with a `trajectory`. The labels are failure modes, not leaks; their number stands in the attributes.
+
+Cannot show: what the log of the system does not print, above all system prompts and the recipients of MetaGPT messages.
+"""
+
+from typing import Any
+
+from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.record import Context, Place
+from earwitness.ingest.script import Script, WholeRuns, is_name, text
+from earwitness.ingest.transcripts import HyperAgent, Teller, teller_for
+from earwitness.schema.model import Delivery
+
+_HEAD = 1 << 18
+_POINTER = "/trace_text"
+
+
+class _MastLog:
+    NAME = "mast-log"
+    TITLE = "MAST human-labelled log"
+    PRIORITY = 30
+
+    def sniff(self, value: Any) -> bool:
+        return isinstance(value, dict) and "mas_name" in value and isinstance(value.get("trace_text"), str)
+
+    def open(self, context: Context) -> WholeRuns:
+        return WholeRuns(context, "a MAST log", _tell)
+
+
+def _tell(record: dict[str, Any], place: Place, name: str) -> Script:
+    script = Script("_".join(str(record.get(k)) for k in ("index", "mas_name", "benchmark_name")), place)
+    labels = record.get("human_labels") or {}
+    known = {
+        "scenario": record.get("benchmark_name"),
+        "attributes": {"mas_name": record["mas_name"], "human_failure_modes": sum(map(bool, labels.values()))},
+    }
+    inner = _json(record["trace_text"])
+    if isinstance(inner, dict) and isinstance(inner.get("trajectory"), list):
+        _trajectory(script, inner, known)
+    else:
+        log = inner["content"] if isinstance(inner, dict) else record["trace_text"]
+        request = inner.get("prompt") if isinstance(inner, dict) else None
+        _log(script, log, {**known, "request": request})
+    return script
+
+
+def _json(shown: str) -> Any:
+    try:
+        return decode(shown.encode("utf-8", "surrogatepass"))
+    except DecodeError:
+        return None
+
+
+def _log(script: Script, log: str, known: dict[str, Any]) -> None:
+    kind = teller_for(log[:_HEAD])
+    if kind is None:
+        raise ValueError("no system that is known")
+    _read(kind(script, _POINTER), log.split("\n"), known)
+
+
+def _read(teller: Teller, lines: list[str], known: dict[str, Any]) -> None:
+    teller.begin(**known)
+    for line in lines:
+        teller.line(line, teller.script.place)
+    teller.end()
+
+
+def _trajectory(script: Script, run: dict[str, Any], known: dict[str, Any]) -> None:
+    steps = run["trajectory"]
+    request = _joined(run.get("problem_statement"))
+    if all(isinstance(step, str) for step in steps):
+        _read(HyperAgent(script, _POINTER), steps, {**known, "request": request})
+        return
+    script.head("ag2", request=request, observable=("C2",), **known)
+    members = list(dict.fromkeys(step["name"] for step in steps if is_name(step.get("name"))))
+    for member in members:
+        script.actor(member)
+    script.sighting(request, _POINTER, actor=members[0] if members else None)
+    for step in steps:
+        to = [Delivery(m, "broadcast") for m in members if m != step["name"]]
+        script.event("C2", _joined(step["content"]), _POINTER, sender=step["name"], to=to, kind="message")
+
+
+def _joined(content: Any) -> str:
+    """Texts of this corpus are lists of lines."""
+    return "\n".join(map(text, content)) if isinstance(content, list) else text(content)
+
+
+ADAPTER = _MastLog()

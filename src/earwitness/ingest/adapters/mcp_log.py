@@ -1,0 +1,283 @@
+"""MCP logs: JSON-RPC between a host (client) and its tool servers, as a proxy, a tee or the host itself wrote it.
+
+Three shapes: proxy lines with the message one level down (`{"ts", "dir", "server", "msg": {"jsonrpc": ...}}`), bare
+JSON-RPC lines, and host logs (`<time> [info] [server] Message from client: {json}`, Claude Desktop's
+`mcp-server-*.log`). Requests and answers are paired by id, for each connection and each direction apart. `tools/call`
+is C3, its result C4 (text and structured copy: one event), `resources/read` and `prompts/get` likewise,
+`sampling/createMessage` C2, `elicitation/create` C1, log notifications and lines that cannot be read C6. One log is one
+trace; servers are told apart.
+
+Cannot show: which agent of the host made a call, what the model said, the user's request, the final answer.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from earwitness.ingest.jsonrpc import Call, is_a2a, log_name, unwrap
+from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.record import Context, Emit, Record, Skip
+from earwitness.ingest.script import MALFORMED, Script, Scripts, digest, is_name, text
+from earwitness.schema.model import Time
+from earwitness.schema.words import Channel
+
+_PREFIX = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z?) \[(?P<a>[^\]]+)\] \[(?P<b>[^\]]+)\] (?P<said>.*)", re.DOTALL)
+_MESSAGE = re.compile(r"Message from (client|server): (\{.*?\})(?: \{ metadata: [^{}]*\})?\s*$", re.DOTALL)
+_HOST_LOG = re.compile(
+    r"^\d{4}-\d\d-\d\dT[\d:.]+Z? \[[^\]]+\] \[[^\]]+\] Message from (?:client|server): ", re.MULTILINE
+)
+_LEVELS = frozenset(("trace", "debug", "info", "notice", "warn", "warning", "error", "fatal"))
+_CUT = re.compile(r"\.\.\.\[\d+ chars truncated\]\.\.\.")
+_CLIENT = "client"
+# Requests of the client whose answers say something: method, key of the name in `params`.
+_ASKED = {"tools/call": "name", "resources/read": "", "prompts/get": "name", "completion/complete": ""}
+_LOGS = frozenset(("notifications/message", "notifications/progress", "notifications/cancelled"))
+
+
+class _McpLog:
+    NAME = "mcp-log"
+    TITLE = "MCP log (proxy or host)"
+    PRIORITY = 40
+
+    def __init__(self) -> None:
+        # Lines of a host log need not look like one (stderr of the server), so the head of the file decides.
+        self._host_log = False
+
+    def sniff(self, value: Any) -> bool:
+        if isinstance(value, dict) and "_line" in value:
+            return self._host_log and len(value) == 1
+        call = unwrap(value)
+        return call is not None and not is_a2a(call.message)
+
+    def sniff_text(self, head: str) -> bool:
+        self._host_log = _HOST_LOG.search(head) is not None
+        return self._host_log
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.name = log_name(context.name)
+        self.trace = ""
+        self.scripts = Scripts()
+        self.client = _CLIENT
+        self.begun = False
+        # (server, asked by the client, id) -> method, who is asked, event
+        self.waiting: dict[tuple[str | None, bool, str], tuple[str, str | None, str | None]] = {}
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        # A log has no name but that of its file, which others may have, too.
+        self.trace = self.trace or f"{self.name}/{digest(record.value)}"
+        script = self.scripts.of(self.trace, record.place)
+        try:
+            skip = self._line(script, record) if "_line" in record.value else self._call(script, record.value, "")
+        except MALFORMED as error:
+            skip = f"no MCP message as known: {type(error).__name__}"
+            return [*self.scripts.told(), Skip("unparseable", skip, record.place)]
+        if skip:
+            return [*self.scripts.told(), Skip("ignored", skip, record.place)]
+        return self.scripts.told()
+
+    def finish(self) -> Iterable[Emit]:
+        lost = sum(1 for method, _, _ in self.waiting.values() if method in _ASKED)
+        if lost and self.begun:
+            script = self.scripts.of(self.trace)
+            script.loss("content_missing", "call without an answer", "C4", lost)
+        return self.scripts.told()
+
+    def _line(self, script: Script, record: Record) -> str | None:
+        """A line of a host log: a message, or something the host or the server wrote."""
+        line = record.value["_line"]
+        found = _PREFIX.fullmatch(line)
+        said = found["said"] if found else line
+        server = _server(found) if found else None
+        message = _MESSAGE.match(said)
+        if found and message:
+            try:
+                inner = decode(message[2].encode("utf-8", "surrogateescape"))
+            except DecodeError:
+                inner = None
+            if isinstance(inner, dict):
+                return self._tell(script, Call(inner, "", found["time"], message[1] == "client", server))
+        self._raw(script, said, server, found["time"] if found else None)
+        return None
+
+    def _raw(self, script: Script, said: str, server: str | None, time: str | None) -> None:
+        self._begin(script, time)
+        cut = bool(_CUT.search(said))
+        script.event("C6", said, sender=server, kind="log", time=time, flags=("truncated",) if cut else ())
+        script.actor(server, "tool")
+        if cut:
+            script.loss("truncated", "long message of a host log", "C6")
+
+    def _call(self, script: Script, value: Any, pointer: str) -> str | None:
+        call = unwrap(value)
+        if call is None:
+            raise ValueError(pointer)
+        return self._tell(script, call)
+
+    def _tell(self, script: Script, call: Call) -> str | None:
+        """Tells one message; gives why it says nothing."""
+        self._begin(script, call.time)
+        if "method" not in call.message:
+            return self._answer(script, call)
+        method, params = call.message["method"], call.message.get("params") or {}
+        if method == "initialize":
+            self._introduce(script, params)
+        if method in _LOGS:
+            return self._log(script, call, params)
+        if "id" not in call.message:
+            return "protocol message"
+        return self._request(script, call, method, params)
+
+    def _begin(self, script: Script, time: Time | None) -> None:
+        if not self.begun:
+            self.begun = True
+            # Of the other channels it shows only the part that goes through a server.
+            script.head("mcp", started_at=time, observable=("C3", "C4"))
+
+    def _introduce(self, script: Script, params: dict[str, Any]) -> None:
+        name = (params.get("clientInfo") or {}).get("name")
+        self.client = str(name) if is_name(name) else self.client
+        script.actor(self.client)
+
+    def _log(self, script: Script, call: Call, params: dict[str, Any]) -> str | None:
+        said = params.get("data") or params.get("message") or params.get("reason")
+        if not said:
+            return "progress without text"
+        script.actor(call.peer, "tool")
+        sender = self.client if call.from_client else call.peer
+        script.event("C6", said, f"{call.inner}/params", sender=sender, kind="log", time=call.time)
+        return None
+
+    def _request(self, script: Script, call: Call, method: str, params: dict[str, Any]) -> str | None:
+        by_client = call.from_client if call.from_client is not None else not method.startswith(("sampl", "elicit"))
+        target, event = None, None
+        if method in _ASKED:
+            target = _tool(call.peer, method, params)
+            event = self._ask(script, call, method, params, target)
+        elif method == "sampling/createMessage":
+            event = self._from_server(script, call, "C2", params, self.client)
+        elif method == "elicitation/create":
+            event = self._from_server(script, call, "C1", params.get("message"), "user")
+        self.waiting[(call.peer, by_client, str(call.message["id"]))] = (method, target, event)
+        return None if event else "protocol message"
+
+    def _ask(self, script: Script, call: Call, method: str, params: dict[str, Any], tool: str) -> str:
+        script.actor(self.client, evidence="channel" if self.client == _CLIENT else "declared")
+        script.actor(tool, "tool", roles=(call.peer,) if call.peer else ())
+        key = "arguments" if method == "tools/call" else ""
+        said = params.get(key) if key else {k: v for k, v in params.items() if k != "_meta"}
+        pointer = f"{call.inner}/params/{key}".rstrip("/")
+        return script.event(
+            "C3", said or {}, pointer, sender=self.client, to=(tool,), kind="tool_arguments", time=call.time
+        )
+
+    def _from_server(self, script: Script, call: Call, channel: Channel, said: Any, to: str) -> str:
+        script.actor(call.peer, "tool")
+        script.actor(to, "user" if to == "user" else "agent")
+        kind = call.message["method"]
+        return script.event(
+            channel, said, f"{call.inner}/params", sender=call.peer, to=(to,), kind=kind, time=call.time
+        )
+
+    def _answer(self, script: Script, call: Call) -> str | None:
+        """The answer to what the other side asked."""
+        name = str(call.message.get("id"))
+        sides = _asking_sides(call)
+        asked = next((k for s in sides if (k := (call.peer, s, name)) in self.waiting), None)
+        method, target, event = self.waiting.pop(asked) if asked else ("", None, None)
+        if method in _ASKED or not method:
+            return self._result(script, call, target, event)
+        problem = call.message.get("error")
+        if isinstance(problem, dict) and problem.get("message"):
+            script.actor(call.peer, "tool")
+            at = f"{call.inner}/error"
+            script.event(
+                "C6", problem["message"], at, sender=call.peer, kind="error", time=call.time, flags=("failed",)
+            )
+            return None
+        result, at = call.message.get("result") or {}, f"{call.inner}/result"
+        if method in ("sampling/createMessage", "elicitation/create") and result.get("content"):
+            channel: Channel = "C2" if method.startswith("sampl") else "C3"
+            said, to = _said(result["content"]), (call.peer,) if call.peer else ()
+            script.event(channel, said, at, sender=self.client, to=to, kind=method, parent=event, time=call.time)
+            return None
+        shown = result.get("instructions") if method == "initialize" else result.get("tools")
+        script.sighting(shown, at, actor=self.client, time=call.time)
+        return None if shown else "protocol message"
+
+    def _result(self, script: Script, call: Call, tool: str | None, event: str | None) -> str | None:
+        problem, result = call.message.get("error"), call.message.get("result") or {}
+        said = text(problem.get("message")) if isinstance(problem, dict) else _result_text(result)
+        if not said:
+            return "answer without content"
+        failed = bool(problem) or bool(result.get("isError"))
+        if failed:
+            script.loss("failed_call", "tool call", "C4")
+        script.event(
+            "C4",
+            said,
+            f"{call.inner}/{'error' if problem else 'result'}",
+            sender=tool,
+            to=(self.client,),
+            kind="tool_result",
+            time=call.time,
+            parent=event,
+            flags=("failed",) if failed else (),
+        )
+        return None
+
+
+def _asking_sides(call: Call) -> list[bool]:
+    """Who may have asked what this answers; True is the client. Without a direction the answer tells by its shape."""
+    if call.from_client is not None:
+        return [not call.from_client]
+    result = call.message.get("result")
+    of_client = isinstance(result, dict) and ("action" in result or {"role", "model"} <= result.keys())
+    return [False, True] if of_client else [True, False]
+
+
+def _server(found: "re.Match[str]") -> str | None:
+    """The server of a host line; level and server come in either order."""
+    name = found["b"] if found["a"].lower() in _LEVELS else found["a"]
+    return name if is_name(name) and name.lower() not in _LEVELS else None
+
+
+def _tool(server: str | None, method: str, params: dict[str, Any]) -> str:
+    """Who is asked: the tool of a server, or what the server keeps under a method."""
+    key = _ASKED[method]
+    name = params.get(key) if key else method.partition("/")[0]
+    name = name if is_name(name) else method
+    return f"{server}.{name}" if server else str(name)
+
+
+def _said(content: Any) -> str:
+    """The text of content parts; parts that are no text as JSON."""
+    parts = content if isinstance(content, list) else [content]
+    return "\n".join(p["text"] if isinstance(p, dict) and isinstance(p.get("text"), str) else text(p) for p in parts)
+
+
+def _result_text(result: Any) -> str:
+    """What a result says; a structured copy of the text is not said twice."""
+    if not isinstance(result, dict):
+        return text(result)
+    parts = result.get("content", result.get("contents", result.get("messages", result.get("completion"))))
+    said = "" if parts is None else _said(parts)
+    structured = result.get("structuredContent")
+    if structured is None or (said and _is_copy(said, structured)):
+        return said
+    return f"{said}\n{text(structured)}".strip()
+
+
+def _is_copy(said: str, structured: Any) -> bool:
+    try:
+        spoken = decode(said.encode("utf-8", "surrogatepass"))
+    except DecodeError:
+        spoken = said
+    return bool(spoken == structured or (isinstance(structured, dict) and [spoken] == list(structured.values())))
+
+
+ADAPTER = _McpLog()

@@ -1,0 +1,173 @@
+"""OpenAI Agents SDK hook logs: what a `RunHooks` or `AgentHooks` of the user wrote, one call a line.
+
+Field names are the user's; known are `hook` or `event` for the hook, `agent`, `from_agent` and `to_agent`, `tool`,
+`tool_call_id`, `tool_arguments`, `result`, `system_prompt`, `input_items`, `response` and `output`. Hooks do not
+reach runs of agents that are called as tools, so such a log shows the outer agents only. Shared context is not in it.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
+from earwitness.ingest.record import Context, Emit, Record, Skip
+from earwitness.ingest.spans.identity import clean_name, hands_off, slug
+from earwitness.ingest.spans.messages import read_messages
+from earwitness.ingest.spans.texts import as_text, fingerprint
+from earwitness.ingest.talk import Talk
+from earwitness.schema.model import Trace
+from earwitness.schema.words import Channel
+
+_OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
+_HOOKS = frozenset(
+    f"on_{what}"
+    for what in (
+        "agent_start",
+        "agent_end",
+        "handoff",
+        "tool_start",
+        "tool_end",
+        "llm_start",
+        "llm_end",
+        "start",
+        "end",
+    )
+)
+
+
+class _OpenaiAgentsHooks:
+    NAME = "openai-agents-hooks"
+    TITLE = "OpenAI Agents SDK hook log"
+
+    def sniff(self, value: Any) -> bool:
+        if not isinstance(value, dict) or "run_id" in value:
+            return False
+        named = _hook(value) in _HOOKS and isinstance(value.get("agent", value.get("from_agent")), str | dict)
+        return named and ("hook" in value or "parent_ids" not in value)
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+def _hook(value: dict[str, Any]) -> Any:
+    hook = value.get("hook", value.get("event"))
+    return hook if isinstance(hook, str) else None
+
+
+def _name(value: Any) -> str | None:
+    return clean_name(value.get("name") if isinstance(value, dict) else value)
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._talk: Talk | None = None
+        self._shown: dict[str | None, int] = {}
+        self._asked: list[tuple[str, str | None, str | None]] = []
+        self._known: set[bytes] = set()
+        self._last: tuple[str | None, bytes] | None = None
+
+    def feed(self, record: Record) -> Iterator[Emit]:
+        value, place = record
+        if self._talk is None:
+            head = Trace(
+                id=trace_of_file(self.context, "openai-agents"), framework="openai-agents", observable=_OBSERVABLE
+            )
+            self._talk = Talk(Dialogue(head, At(place)), None)
+        tell = _TOLD.get(_hook(value) or "")
+        agent = _name(value.get("agent"))
+        if tell is None:
+            self._talk.dialogue.acts(agent, place)
+        elif not tell(self, self._talk, value, agent, At(place, value.get("timestamp", value.get("time")))):
+            yield Skip("ignored", "a hook without content", place)
+        yield from self._talk.dialogue.drain()
+
+    def model_asked(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
+        """What the model is shown: the request, then what was already told."""
+        text = value.get("system_prompt")
+        items = value.get("input_items")
+        items = items if isinstance(items, list) else []
+        first = agent not in self._shown
+        if first and isinstance(text, str):
+            talk.dialogue.instructions(agent, text, at._replace(place=at.place.at("/system_prompt")))
+        for n in range(self._shown.get(agent, 0), len(items)):
+            self._show(talk, items[n], agent, at._replace(place=at.place.at(f"/input_items/{n}")))
+        self._shown[agent] = len(items)
+        talk.dialogue.acts(agent, at.place)
+        return True
+
+    def _show(self, talk: Talk, item: Any, agent: str | None, at: At) -> None:
+        for message in read_messages(item, "user"):
+            for part in message.parts:
+                key = fingerprint(part.text)
+                if message.role == "user" and part.kind == "text" and key not in self._known:
+                    self._known.add(key)
+                    talk.dialogue.request(part.text, at)
+                else:
+                    talk.dialogue.sighting(agent, part.text, "history", at)
+
+    def model_answered(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
+        """What the model said."""
+        response = value.get("response")
+        output = response.get("output") if isinstance(response, dict) else response
+        told = False
+        for n, item in enumerate(output if isinstance(output, list) else []):
+            told |= talk.tell(item, at._replace(place=at.place.at(f"/response/{n}")), agent=agent)
+            texts = [p.text for m in read_messages(item, "assistant") for p in m.parts if p.kind == "text"]
+            self._last = (agent, fingerprint("\n".join(texts))) if texts else self._last
+        return told
+
+    def tool_asked(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
+        """A tool is called; where the model's answer was logged the call is known."""
+        tool, call_id = _name(value.get("tool")), value.get("tool_call_id")
+        call_id = str(call_id or f"call-{at.place.line}")
+        if talk.dialogue.open_call(call_id) is None:
+            given = as_text(value.get("tool_arguments") or value.get("arguments") or "")
+            talk.dialogue.call(agent, tool, given, at, call_id)
+        self._asked.append((call_id, agent, tool))
+        return True
+
+    def tool_answered(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
+        """A result; it names no call, so it answers the first open one of that tool."""
+        tool, result = _name(value.get("tool")), value.get("result", value.get("output"))
+        found = next((a for a in self._asked if a[1:] == (agent, tool)), None)
+        if found:
+            self._asked.remove(found)
+        talk.dialogue.result(found[0] if found else None, as_text(result), at, agent=agent, tool=tool)
+        return True
+
+    def handed_over(self, talk: Talk, value: dict[str, Any], _: str | None, at: At) -> bool:
+        """Control passes on; the call that asked for it is the sender's last one that hands off to that name."""
+        source = _name(value.get("from_agent", value.get("source", value.get("source_agent"))))
+        target = _name(value.get("to_agent", value.get("agent") if "from_agent" not in value else None))
+        if target is None:
+            return False
+        call_id = talk.dialogue.asking(source, lambda tool: hands_off(tool) and slug(target) in slug(tool))
+        talk.dialogue.handoff(call_id, target, at, agent=source)
+        return True
+
+    def agent_ended(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
+        """The output of a run: what the model said last, or the first record of it."""
+        output = value.get("output")
+        text = as_text(output) if output is not None else ""
+        if text and self._last != (agent, fingerprint(text)):
+            talk.dialogue.say(agent, text, at)
+        talk.dialogue.settle(final=True)
+        self._last = None
+        return True
+
+    def finish(self) -> Iterable[Emit]:
+        if self._talk:
+            yield from self._talk.dialogue.finish()
+
+
+_TOLD = {
+    "on_llm_start": _Reader.model_asked,
+    "on_llm_end": _Reader.model_answered,
+    "on_tool_start": _Reader.tool_asked,
+    "on_tool_end": _Reader.tool_answered,
+    "on_handoff": _Reader.handed_over,
+    "on_agent_end": _Reader.agent_ended,
+    "on_end": _Reader.agent_ended,
+}
+
+ADAPTER = _OpenaiAgentsHooks()

@@ -1,0 +1,139 @@
+"""OpenAI Agents SDK run items: `result.new_items` dumped, `stream_events()` logged, and the JSON of a `RunState`.
+
+Written by hand from a run's result (`type`, `agent`, `raw_item`, of handoffs `source_agent` and `target_agent`), from
+its stream, or by `RunState.to_json()`. Items name their agent. What agents called as tools did inside is not in the
+items, only what they were asked and answered, as tool call and result. An agent that takes over is given the history,
+unless the application filters it, which the items do not show. A run state holds the application's shared context as
+it was at the end; who wrote what into it is not recorded.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.spans.identity import clean_name
+from earwitness.ingest.spans.texts import as_text
+from earwitness.ingest.talk import Talk
+from earwitness.schema.model import Trace
+from earwitness.schema.words import Channel
+
+_OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
+_STREAMED = ("raw_response_event", "run_item_stream_event", "agent_updated_stream_event")
+_CONTEXT = "context"
+
+
+class _OpenaiAgentsItems:
+    NAME = "openai-agents-items"
+    TITLE = "OpenAI Agents SDK run items, stream events and run states"
+
+    def sniff(self, value: Any) -> bool:
+        return isinstance(value, dict) and (_is_item(value) or value.get("type") in _STREAMED or _is_state(value))
+
+    def open(self, context: Context) -> "_Reader":
+        return _Reader(context)
+
+
+def _is_item(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("type"), str) and value["type"].endswith("_item") and "raw_item" in value
+
+
+def _is_state(value: dict[str, Any]) -> bool:
+    return "$schemaVersion" in value and "model_responses" in value
+
+
+def _name(agent: Any) -> str | None:
+    return clean_name(agent.get("name") if isinstance(agent, dict) else agent)
+
+
+class _Reader:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._run: Talk | None = None
+        self._heard: list[tuple[list[Any], Place, str | None]] = []
+        self._items = False
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        value, place = record
+        if _is_state(value):
+            return self._state(value, place)
+        if value["type"] == "raw_response_event":
+            return self._raw(value, place)
+        run = self._talk(place)
+        if value["type"] == "agent_updated_stream_event":
+            run.agent = _name(value.get("new_agent")) or run.agent
+            return ()
+        return self._item(run, value.get("item", value), place)
+
+    def _talk(self, place: Place) -> Talk:
+        if self._run is None:
+            trace = trace_of_file(self.context, "openai-agents")
+            head = Trace(id=trace, framework="openai-agents", observable=_OBSERVABLE)
+            self._run = Talk(Dialogue(head, At(place)), None)
+        return self._run
+
+    def _item(self, run: Talk, item: Any, place: Place) -> Iterator[Emit]:
+        self._items = True
+        if not isinstance(item, dict) or not self._told(run, item, At(place)):
+            yield Skip("unknown", "a run item of a kind that is not known", place)
+        yield from run.dialogue.drain()
+
+    def _told(self, run: Talk, item: dict[str, Any], at: At) -> bool:
+        handed = item.get("type") == "handoff_output_item"
+        agent = _name(item.get("source_agent")) if handed else _name(item.get("agent"))
+        target = _name(item.get("target_agent")) if handed else None
+        return run.tell(item.get("raw_item", item), at, agent=agent, target=target)
+
+    def _raw(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
+        """Deltas, and the whole response at the end of each; needed only where the stream's items were not logged."""
+        data = value.get("data")
+        response = data.get("response") if isinstance(data, dict) else None
+        if isinstance(data, dict) and isinstance(response, dict) and self._wanted(data):
+            self._heard.append((response.get("output") or [], place, self._run.agent if self._run else None))
+        yield Skip("ignored", "a piece of a streamed response", place)
+
+    def _wanted(self, data: dict[str, Any]) -> bool:
+        return data.get("type") == "response.completed" and not self._items
+
+    def finish(self) -> Iterator[Emit]:
+        for output, place, agent in [] if self._items else self._heard:
+            run = self._talk(place)
+            for n, item in enumerate(output):
+                run.tell(item, At(place.at(f"/data/response/output/{n}")), agent=agent)
+        if self._run:
+            yield from self._run.dialogue.finish()
+
+    def _state(self, state: dict[str, Any], place: Place) -> Iterator[Emit]:
+        traced = state.get("trace")
+        traced = traced if isinstance(traced, dict) else {}
+        known = {"trace_id": traced.get("id"), "workflow_name": traced.get("workflow_name")}
+        trace = trace_of_file(self.context, "openai-agents")
+        attributes = {k: v for k, v in known.items() if v} or None
+        head = Trace(id=trace, framework="openai-agents", observable=_OBSERVABLE, attributes=attributes)
+        run = Talk(Dialogue(head, At(place)), None)
+        given = state.get("original_input")
+        for n, item in enumerate(given if isinstance(given, list) else [{"role": "user", "content": given or ""}]):
+            run.tell(item, At(place.at(f"/original_input/{n}")))
+        unknown = 0
+        items = state.get("generated_items")
+        for n, item in enumerate(items if isinstance(items, list) else ()):
+            where = At(place.at(f"/generated_items/{n}"))
+            unknown += not (isinstance(item, dict) and self._told(run, item, where))
+        yield from run.dialogue.finish()
+        if unknown:
+            run.dialogue.lose("dropped", None, "run items of a kind that is not known", place, unknown)
+        self._show_context(run.dialogue, state.get("context"), place)
+        yield from run.dialogue.drain()
+
+    def _show_context(self, dialogue: Dialogue, context: Any, place: Place) -> None:
+        """The application's shared object: a copy of what tools were given to keep."""
+        shared = context.get("context") if isinstance(context, dict) else None
+        for key, value in shared.items() if isinstance(shared, dict) else ():
+            dialogue.actor(_CONTEXT, "memory", "declared", place)
+            inner = value.items() if isinstance(value, dict) else [(None, value)]
+            for name, content in inner:
+                path = f"/context/context/{key}" + ("" if name is None else f"/{name}")
+                dialogue.sighting(_CONTEXT, as_text(content), "state", At(place.at(path)))
+
+
+ADAPTER = _OpenaiAgentsItems()

@@ -1,0 +1,73 @@
+"""Phoenix span dataframes: rows with `context.span_id`, `span_kind` and `attributes.*` columns.
+
+Written by Arize Phoenix: `client.spans.get_spans_dataframe()` saved with pandas as parquet, JSON lines or JSON records.
+Attributes are regrouped in columns, messages nested in lists, and columns of other spans are there as nulls; some
+people drop or rename the id columns. Times are milliseconds in JSON. It cannot show instrumentation names or resources.
+"""
+
+from typing import Any
+
+from earwitness.ingest.record import Context, Record
+from earwitness.ingest.spans.build import flat, is_error, make_span, read_events
+from earwitness.ingest.spans.reader import SpanReader
+
+_COLUMN = "attributes."
+_TRACES, _SPANS = ("context.trace_id", "trace_id"), ("context.span_id", "span_id", "index")
+
+
+class _PhoenixRows:
+    NAME = "phoenix-rows"
+    READER = "spans"
+    TITLE = "Arize Phoenix span dataframes"
+
+    def sniff(self, value: Any) -> bool:
+        if not isinstance(value, dict) or "span_kind" not in value or "parent_id" not in value:
+            return False
+        return "context.trace_id" in value or any(isinstance(k, str) and k.startswith(_COLUMN) for k in value)
+
+    def split(self, record: Record) -> list[Record]:
+        return [Record(_span(record), record.place)]
+
+    def open(self, context: Context) -> SpanReader:
+        return SpanReader(context)
+
+
+def _span(record: Record) -> Any:
+    row = record.value
+    attributes = _attributes(row)
+    if isinstance(row["span_kind"], str):
+        attributes.setdefault("openinference.span.kind", row["span_kind"])
+    return make_span(
+        record.place,
+        trace=_first(row, _TRACES),
+        span=_first(row, _SPANS),
+        parent=row.get("parent_id"),
+        name=row.get("name"),
+        start=row.get("start_time"),
+        end=row.get("end_time"),
+        attributes=attributes,
+        events=read_events(row.get("events")),
+        failed=is_error(row.get("status_code")),
+        status=row.get("status_message"),
+    )
+
+
+def _first(row: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((row[name] for name in names if row.get(name)), None)
+
+
+def _attributes(row: dict[str, Any]) -> dict[str, Any]:
+    """The columns as flat attributes again; metadata stays one object."""
+    out: dict[str, Any] = {}
+    for column, value in row.items():
+        if not column.startswith(_COLUMN) or value is None or value != value:
+            continue
+        key = column.removeprefix(_COLUMN)
+        if isinstance(value, dict) and key not in ("metadata", "tool.parameters"):
+            out |= {k: v for k, v in flat(key, value).items() if v is not None}
+        else:
+            out[key] = value
+    return out
+
+
+ADAPTER = _PhoenixRows()

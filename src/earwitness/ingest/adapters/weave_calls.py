@@ -1,0 +1,89 @@
+"""W&B Weave calls: one call a record, as `client.get_calls()` or the trace server's `/calls/stream_query` gives them.
+
+Written by Weave's export (JSON lines, or parquet of the same columns). `op_name` is a reference with the name of the
+traced function; values may be references (`weave:///...`), whose content lies elsewhere. Calls that came through OTel
+carry `otel_dump`, a copy that no redaction touched: it is read too. It cannot show which function is an agent, unless
+the SDK's integration says so (`attributes.weave.kind`) or the function is named so.
+"""
+
+import re
+from typing import Any
+
+from earwitness.ingest.record import Context, Record
+from earwitness.ingest.spans.build import as_dict, flat, make_span
+from earwitness.ingest.spans.reader import SpanReader
+
+_OP = re.compile(r"weave:///[^/]+/[^/]+/op/([^:]+)(?::.*)?")
+_MODELS = ("openai.", "anthropic.", "litellm.", "mistralai.", "google.", "groq.", "cohere.", "langchain.llm")
+
+
+class _WeaveCalls:
+    NAME = "weave-calls"
+    READER = "spans"
+    TITLE = "W&B Weave calls"
+
+    def sniff(self, value: Any) -> bool:
+        return isinstance(value, dict) and "op_name" in value and "started_at" in value and "trace_id" in value
+
+    def split(self, record: Record) -> list[Record]:
+        return [Record(_span(record), record.place)]
+
+    def open(self, context: Context) -> SpanReader:
+        return SpanReader(context)
+
+
+def _span(record: Record) -> Any:
+    row = record.value
+    match = _OP.fullmatch(str(row.get("op_name") or ""))
+    name = match[1] if match else str(row.get("op_name") or "")
+    error = row.get("exception")
+    return make_span(
+        record.place,
+        trace=_id(row.get("trace_id")),
+        span=_id(row.get("id")),
+        parent=_id(row.get("parent_id")),
+        name=row.get("display_name") or name,
+        start=row.get("started_at"),
+        end=row.get("ended_at"),
+        attributes=_attributes(row, name),
+        failed=bool(error),
+        status=error,
+    )
+
+
+def _id(value: Any) -> Any:
+    """UUIDs without their dashes are hex; the half of one would name two calls."""
+    return value.replace("-", "") if isinstance(value, str) else value
+
+
+def _attributes(row: dict[str, Any], name: str) -> dict[str, Any]:
+    noted = as_dict(row.get("attributes"))
+    out = {k: v for k, v in flat("", noted).items() if v is not None}
+    inputs = as_dict(row.get("inputs"))
+    out["weave.inputs"] = {k: v for k, v in inputs.items() if k != "self"} or row.get("inputs")
+    out["weave.output"] = row.get("output")
+    out["weave.kind"] = _kind(out.get("weave.kind"), name, inputs)
+    for key in ("wb_user_id", "thread_id", "summary", "otel_dump"):
+        if row.get(key):
+            out[f"weave.{key}"] = row[key]
+    if isinstance(inputs.get("self"), dict):
+        out["weave.self"] = inputs["self"]
+    out.setdefault("session.id", row.get("thread_id"))
+    return {k: v for k, v in out.items() if v is not None}
+
+
+def _kind(declared: Any, name: str, inputs: dict[str, Any]) -> str:
+    if isinstance(declared, str) and declared:
+        return declared
+    if name.lower().startswith(_MODELS) or {"messages", "model"} <= inputs.keys():
+        return "llm"
+    return (
+        "tool"
+        if name.endswith((".tool", "_tool"))
+        else "agent"
+        if name.endswith(("agent", "Agent", "Agent.run"))
+        else "op"
+    )
+
+
+ADAPTER = _WeaveCalls()

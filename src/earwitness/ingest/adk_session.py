@@ -1,0 +1,255 @@
+"""One Google ADK session told: events to items.
+
+A transfer counts when `actions.transferToAgent` says so, or, where actions are lost, when the named agent speaks
+next.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from earwitness.ingest.adk_words import (
+    CODE,
+    MEMORY,
+    MEMORY_TOOLS,
+    TRANSFER,
+    WITHOUT_ACTIONS,
+    get,
+    inner,
+    name_of,
+    parts_of,
+    store_of,
+    text_of,
+)
+from earwitness.ingest.dialogue import USER, At, Dialogue
+from earwitness.ingest.record import Emit, Place, Skip
+from earwitness.ingest.spans.identity import addressed
+from earwitness.ingest.spans.texts import as_text
+from earwitness.schema.model import Delivery, Trace
+from earwitness.schema.words import Flag
+
+
+class _Moving(NamedTuple):
+    """A transfer that was answered, without a word of its effect."""
+
+    call_id: str | None
+    target: str | None
+    agent: str
+    at: At
+
+
+class Session:
+    """One session while it is told.
+
+    Args:
+        trace: its id.
+        at: where it begins.
+    """
+
+    def __init__(self, trace: str, at: At) -> None:
+        self.dialogue = Dialogue(Trace(id=trace, framework="google-adk"), at)
+        self._hidden: tuple[Place, int] | None = None
+        self.states: list[tuple[dict[str, Any], Place]] = []
+        self._turns: dict[str, int] = {}
+        self._run: str | None = None
+        self._pieces: dict[tuple[str, str], list[tuple[dict[str, Any], Place]]] = {}
+        self._written: dict[tuple[str, str], str] = {}
+        self._beside: tuple[str, At] | None = None
+        self._moving: _Moving | None = None
+
+    def keep_piece(self, event: dict[str, Any], place: Place) -> None:
+        """A streamed piece; the whole comes later, or never."""
+        self._pieces.setdefault((get(event, "invocationId"), event["author"]), []).append((event, place))
+
+    def drop_pieces(self, event: dict[str, Any]) -> Iterator[Emit]:
+        """The whole has come."""
+        for _, place in self._pieces.pop((get(event, "invocationId"), event["author"]), ()):
+            yield Skip("duplicate", "a streamed piece of an event that is recorded whole", place)
+
+    def hide_actions(self, place: Place) -> None:
+        """An event whose actions cannot be read; counted, at the place of the first."""
+        if self._hidden is None:
+            self.dialogue.amend(Trace(id=self.dialogue.trace, observable=WITHOUT_ACTIONS), place)
+        self._hidden = (self._hidden[0], self._hidden[1] + 1) if self._hidden else (place, 1)
+
+    def finish(self) -> Iterator[Emit]:
+        """Pieces whose whole never came, the last words, and the final state."""
+        for pieces in self._pieces.values():
+            self.tell(*_joined(pieces))
+        self._settle_move(None)
+        self._say_beside(None)
+        yield from self.dialogue.finish()
+        if self._hidden:
+            self.dialogue.lose("content_missing", "C5", "actions are a pickle, which is not opened", *self._hidden)
+        for state, place in self.states:
+            self._show_state(state, At(place))
+        yield from self.dialogue.drain()
+
+    def tell(self, event: dict[str, Any], place: Place) -> None:
+        """Tell an event that is whole."""
+        run, author, content = get(event, "invocationId"), event["author"], event.get("content")
+        if run != self._run:
+            self.dialogue.settle(final=True)
+            self._run = run
+        at = At(place, event.get("timestamp"), self._turns.setdefault(run, len(self._turns) + 1))
+        if author != USER:
+            self._settle_move(author)
+        self._think(author, content, at)
+        self._speak(author, content, at, str(event.get("id") or "") or None)
+        for n, part in enumerate(parts_of(content)):
+            self._part(author, part, at._replace(place=place.at(f"/content/parts/{n}")))
+        self._act(author, event.get("actions"), at)
+        self._trouble(author, event, at)
+
+    def _think(self, author: str, content: Any, at: At) -> None:
+        thoughts = text_of(content, thought=True)
+        if thoughts and author != USER:
+            self.dialogue.think(author, thoughts, at)
+
+    def _speak(self, author: str, content: Any, at: At, event_id: str | None) -> None:
+        text = text_of(content)
+        if author == USER:
+            self.dialogue.request(text, at)
+        elif any(get(get(p, "functionCall"), "name") == TRANSFER for p in parts_of(content)):
+            self._beside = (text, at) if text else None
+        elif text:
+            self.dialogue.say(author, text, at, id=event_id)
+
+    def _part(self, author: str, part: dict[str, Any], at: At) -> None:
+        if call := inner(part, "functionCall"):
+            self._call(author, call, at)
+        elif answer := inner(part, "functionResponse"):
+            self._answer(author, answer, at)
+        elif code := inner(part, "executableCode"):
+            self.dialogue.call(author, CODE, as_text(code.get("code", code)), at, name_of(code, "id"))
+        elif outcome := inner(part, "codeExecutionResult"):
+            text = as_text(outcome.get("output", outcome))
+            self.dialogue.result(name_of(outcome, "id"), text, at, agent=author, tool=CODE)
+        elif data := inner(part, "inlineData"):
+            self._file(author, as_text(data.get("data") or ""), at, reference=False)
+        elif data := inner(part, "fileData"):
+            self._file(author, str(get(data, "fileUri") or ""), at, reference=True)
+
+    def _file(self, author: str, content: str, at: At, *, reference: bool) -> None:
+        if author == USER:
+            self.dialogue.sighting(None, content, "artifact", at)
+            return
+        self.dialogue.settle(final=False, next_agent=author)
+        self.dialogue.acts(author, at.place)
+        flags: tuple[Flag, ...] = ("reference",) if reference else ()
+        self.dialogue.event("C7", content, at, kind="file", sender=author, flags=flags)
+
+    def _call(self, author: str, call: dict[str, Any], at: At) -> None:
+        name, given, call_id = name_of(call, "name"), as_text(call.get("args") or {}), name_of(call, "id")
+        if name in MEMORY_TOOLS:
+            self._memory(author, given, at, query=True)
+        elif self.dialogue.known_agent(name):
+            self.dialogue.settle(final=False, next_agent=author)
+            self.dialogue.acts(author, at.place)
+            to = (Delivery(str(name), "structural"),)
+            self.dialogue.event("C2", given, at, kind="request", sender=author, to=to)
+        else:
+            self.dialogue.call(author, name, given, at, call_id, hold=name == TRANSFER)
+
+    def _memory(self, author: str, text: str, at: At, *, query: bool) -> None:
+        self.dialogue.settle(final=False, next_agent=author)
+        self.dialogue.actor(MEMORY, "memory", "declared", at.place)
+        self.dialogue.acts(author, at.place)
+        kind, sender, to = ("memory_query", author, MEMORY) if query else ("memory_read", MEMORY, author)
+        self.dialogue.event("C5", text, at, kind=kind, sender=sender, to=(to,))
+
+    def _answer(self, author: str, answer: dict[str, Any], at: At) -> None:
+        name, text, call_id = name_of(answer, "name"), as_text(answer.get("response")), name_of(answer, "id")
+        if name in MEMORY_TOOLS:
+            self._memory(author, text, at, query=False)
+        elif name == TRANSFER:
+            call = self.dialogue.open_call(call_id)
+            self._moving = _Moving(call_id, _wanted(call.arguments if call else ""), author, at)
+        elif self.dialogue.known_agent(name):
+            to = (Delivery(author, "declared"),)
+            self.dialogue.event("C2", text, at, kind="answer", sender=name, to=to)
+        else:
+            agent = None if author == USER else author
+            self.dialogue.result(call_id, text, at, agent=agent, tool=name)
+
+    def _settle_move(self, speaker: str | None) -> None:
+        """A transfer without recorded effect took place if its target speaks next."""
+        moving, self._moving = self._moving, None
+        if moving and moving.target and moving.target == speaker:
+            self._move(moving.call_id, moving.target, moving.agent, None, moving.at)
+        elif moving:
+            self._say_beside(moving.agent)
+            self.dialogue.result(moving.call_id, "", moving.at, agent=moving.agent, tool=TRANSFER, denied=True)
+
+    def _move(self, call_id: str | None, target: str, agent: str, reason: Any, at: At) -> None:
+        beside, self._beside = self._beside, None
+        words = beside[0] if beside else reason if isinstance(reason, str) and reason else None
+        self.dialogue.handoff(call_id, target, at, agent=agent, words=words)
+
+    def _say_beside(self, agent: str | None) -> None:
+        """Words beside a transfer that did not take place."""
+        beside, self._beside = self._beside, None
+        if beside:
+            self.dialogue.think(agent, beside[0], beside[1], kind="intermediate")
+
+    def _act(self, author: str, actions: Any, at: At) -> None:
+        """State and artifacts written, control passed on, earlier events summed up."""
+        if not isinstance(actions, dict):
+            return
+        self._write(author, inner(actions, "stateDelta"), at)
+        for name in inner(actions, "artifactDelta"):
+            self.dialogue.actor("artifacts", "artifact_store", "declared", at.place)
+            self.dialogue.event(
+                "C7", name, at, kind="artifact", sender=author, to=("artifacts",), flags=("reference",), remember=False
+            )
+        target = get(actions, "transferToAgent")
+        if isinstance(target, str) and target:
+            call_id = self._moving.call_id if self._moving else None
+            self._moving = None
+            self._move(call_id, target, author, get(actions, "transferReason"), at)
+        summary = text_of(get(get(actions, "compaction"), "compactedContent"))
+        self.dialogue.think(None if author == USER else author, summary, at, kind="compaction")
+
+    def _write(self, author: str, delta: dict[str, Any], at: At) -> None:
+        for key, value in delta.items():
+            store, text = store_of(key), as_text(value)
+            self.dialogue.actor(store, "memory", "declared", at.place)
+            where = at._replace(place=at.place.at(f"/actions/stateDelta/{key}"))
+            sender = None if author == USER else author
+            self._written[(key, text)] = self.dialogue.event(
+                "C5",
+                text,
+                where,
+                kind="memory_write",
+                sender=sender,
+                to=(store,),
+                attributes={"key": key},
+                remember=False,
+            )
+
+    def _trouble(self, author: str, event: dict[str, Any], at: At) -> None:
+        words = [str(w) for w in (get(event, "errorCode"), get(event, "errorMessage")) if w]
+        if words:
+            self.dialogue.think(None if author == USER else author, ": ".join(words), at, kind="error")
+            self.dialogue.lose("failed_call", None, "an event with an error", at.place)
+
+    def _show_state(self, state: dict[str, Any], at: At) -> None:
+        """What a store holds at the end; what no event wrote was there from the start."""
+        for key, value in state.items():
+            store, text = store_of(key), as_text(value)
+            self.dialogue.actor(store, "memory", "declared", at.place)
+            self.dialogue.sighting(store, text, "state", at, self._written.get((key, text)))
+
+
+def _joined(pieces: list[tuple[dict[str, Any], Place]]) -> tuple[dict[str, Any], Place]:
+    """One event of the pieces of a stream."""
+    events = [event for event, _ in pieces]
+    first, place = pieces[0]
+    parts: list[dict[str, Any]] = []
+    for thought in (True, False):
+        text = "".join(text_of(e.get("content"), thought=thought, glue="") for e in events)
+        parts += [{"text": text, "thought": thought}] if text else []
+    return {**first, "content": {"role": "model", "parts": parts}}, place
+
+
+def _wanted(arguments: str) -> str | None:
+    return addressed(TRANSFER, arguments)

@@ -1,0 +1,62 @@
+"""Google ADK's vocabulary: keys in two spellings, names of built-in tools, scopes of state."""
+
+from typing import Any
+
+from earwitness.schema.words import Channel
+
+TRANSFER, MEMORY, CODE = "transfer_to_agent", "memory", "code_executor"
+MEMORY_TOOLS = ("load_memory", "preload_memory")
+# An event in which none of these says anything is a mark of the runtime.
+MEANT = ("content", "actions", "errorCode", "errorMessage")
+# What a database of the first schema shows: its actions are pickled, and a pickle is never opened.
+WITHOUT_ACTIONS: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
+
+
+def get(value: Any, key: str) -> Any:
+    """A field by its camelCase name, in either spelling."""
+    if not isinstance(value, dict):
+        return None
+    found = value.get(key)
+    return value.get(snake(key)) if found is None else found
+
+
+def inner(value: Any, key: str) -> dict[str, Any]:
+    """A field that is an object; an empty one where it is none."""
+    found = get(value, key)
+    return found if isinstance(found, dict) else {}
+
+
+def name_of(value: Any, key: str) -> str | None:
+    """A field that is a name or an id."""
+    found = get(value, key)
+    return found if isinstance(found, str) and found else None
+
+
+def snake(key: str) -> str:
+    """`invocationId` as `invocation_id`."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
+
+
+def means(value: Any) -> bool:
+    """Whether a field says anything: empty deltas are written with every event."""
+    return any(map(means, value.values())) if isinstance(value, dict) else value not in (None, [], "", False)
+
+
+def parts_of(content: Any) -> list[dict[str, Any]]:
+    """The parts of a content."""
+    parts = get(content, "parts")
+    return [p for p in parts if isinstance(p, dict)] if isinstance(parts, list) else []
+
+
+def text_of(content: Any, *, thought: bool = False, glue: str = "\n") -> str:
+    """The words of a content, or its visible thoughts."""
+    texts = [
+        p["text"] for p in parts_of(content) if isinstance(p.get("text"), str) and bool(p.get("thought")) is thought
+    ]
+    return glue.join(texts)
+
+
+def store_of(key: str) -> str:
+    """The store a state key belongs to: the session's own, or that of the user or the app."""
+    scope = key.partition(":")[0]
+    return f"{scope}:state" if ":" in key and scope in ("app", "user", "temp") else "state"

@@ -1,0 +1,291 @@
+"""AutoGen's agentchat messages, as they stand in streams, task results, core logs and saved states.
+
+A message names its source and hardly ever its hearers. What a tool call was (a tool, an agent, a handoff) shows only
+from what came after it, so messages are kept until the end of the run and told then.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from earwitness.ingest.agentmessages import (
+    CHUNK,
+    ROUTING,
+    Call,
+    Message,
+    context_of,
+    handed_over,
+    is_spoken,
+    one_hearer,
+    parts_of,
+    snake,
+)
+from earwitness.ingest.record import Place
+from earwitness.ingest.tale import USER, Draft, Tale, named, said
+from earwitness.schema.model import Delivery
+from earwitness.schema.words import Grade
+
+_MEMORY, _EXECUTOR = "memory", "code_executor"
+
+Audience = Callable[[Message], tuple[str, ...]]
+
+
+@dataclass
+class Chat:
+    """The messages of one run.
+
+    Attributes:
+        tale: what is told of it.
+        audience: who heard a message that was said to a team, where the recording says so.
+        grade: how well the recording knows the audience.
+        messages: the messages kept so far.
+        ids: ids of them.
+        last: what was said last outside of calls; the answer to the user, if nothing follows.
+        asides: what else is to be told before the message of a number.
+    """
+
+    tale: Tale
+    audience: Audience = lambda _: ()
+    grade: Grade = "broadcast"
+    messages: list[tuple[Message, Place]] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    last: Draft | None = None
+    asides: dict[int, list[Callable[[], None]]] = field(default_factory=dict)
+    _calls: dict[str, Call] = field(default_factory=dict)
+    _open: list[Call] = field(default_factory=list)
+    _agents: set[str] = field(default_factory=set)
+    _handoffs: set[str] = field(default_factory=set)
+    _said: dict[str, Draft] = field(default_factory=dict)
+
+    def take(self, message: Message, place: Place) -> bool:
+        """Keep a message; False says it is a copy."""
+        key = str(message.get("id") or f"n{len(self.messages)}")
+        if key in self.ids:
+            return False
+        self.ids.add(key)
+        self.messages.append(({**message, "id": key}, place))
+        return True
+
+    def aside(self, step: Callable[[], None]) -> None:
+        """Keep something else of this point of the run that can only be told at its end."""
+        self.asides.setdefault(len(self.messages), []).append(step)
+
+    def tell(self) -> None:
+        """Tell all messages, now that it is known who are agents and what came of each call."""
+        self._survey()
+        for n, (message, place) in enumerate(self.messages):
+            self._tell_asides(n)
+            self._one(message, place)
+        self._tell_asides(len(self.messages))
+
+    def close(self) -> None:
+        """The run is over: what was said last is the answer to the user."""
+        if self.last is not None and not self._open:
+            self.last.channel = "C1"
+            user = self.tale.actor(USER, "user", "structural") or USER
+            if all(d.actor != user for d in self.last.to):
+                self.last.to.insert(0, Delivery(user, "structural"))
+
+    def _tell_asides(self, n: int) -> None:
+        for step in self.asides.get(n, ()):
+            step()
+
+    def _survey(self) -> None:
+        results: dict[str, list[dict[str, Any]]] = {}
+        for message, _ in self.messages:
+            source, kind = named(message["source"]), message["type"]
+            if source and source != USER and kind not in ROUTING:
+                self._agents.add(source)
+            if kind == "ToolCallExecutionEvent":
+                results[message["source"]] = parts_of(message)
+            elif kind == "HandoffMessage":
+                self._handoffs |= handed_over(results.get(message["source"], []), message)
+
+    def _one(self, message: Message, place: Place) -> None:
+        tellers = {"MemoryQueryEvent": self._recall, CHUNK: self._unfinished}
+        kind = message["type"]
+        if is_spoken(kind):
+            self._speak(message, place)
+        elif kind in ("ToolCallRequestEvent", "ToolCallExecutionEvent"):
+            step = self._ask if kind == "ToolCallRequestEvent" else self._answer
+            for n, part in enumerate(parts_of(message)):
+                step(part, message, place.at(f"/content/{n}"))
+        elif kind not in ROUTING:
+            tellers.get(kind, self._think)(message, place)
+
+    def _speak(self, message: Message, place: Place) -> None:
+        text, source = self._text(message, place), named(message["source"])
+        if text is None:
+            return
+        if source == USER:
+            self._asked(message, text, place)
+            return
+        spoken = self.tale.event(
+            place.at("/content"),
+            "C2",
+            text,
+            key=message["id"],
+            kind="handoff" if message["type"] == "HandoffMessage" else "message",
+            sender=self.tale.actor(source),
+            time=message.get("created_at"),
+        )
+        if message["type"] == "HandoffMessage":
+            self._hand_over(spoken, message, place)
+        spoken.reach([self.tale.actor(name) or name for name in self.audience(message)], self.grade)
+        self._said[text] = spoken
+        self.last = spoken if not self._open else self.last
+
+    def _text(self, message: Message, place: Place) -> str | None:
+        content = message.get("content")
+        if isinstance(content, list) and message["type"] == "MultiModalMessage":
+            if any(not isinstance(part, str) for part in content):
+                self.tale.lose("reference", "C2", "picture in a message", place)
+            content = "\n".join(part for part in content if isinstance(part, str))
+        return said(content)
+
+    def _asked(self, message: Message, text: str, place: Place) -> None:
+        """The user's words; or those of an agent, which a child run records as the user's."""
+        call = next((c for c in reversed(self._open) if not c.seen and c.task == text), None)
+        time = message.get("created_at")
+        if call:
+            call.seen = True
+            self.tale.sighting(place.at("/content"), text, call.name, "input", time=time, event=call.id)
+            return
+        self.close()  # the user goes on after an answer
+        self.last = None
+        hearers = self.audience(message) or self._next_speaker(message)
+        for name in hearers or (None,):
+            self.tale.sighting(place.at("/content"), text, self.tale.actor(name), "initial", time=time)
+
+    def _next_speaker(self, message: Message) -> tuple[str, ...]:
+        """Who spoke first after the user did was given the words."""
+        index = next(n for n, (m, _) in enumerate(self.messages) if m["id"] == message["id"])
+        speakers = (named(m["source"]) for m, _ in self.messages[index + 1 :] if m["type"] not in ROUTING)
+        return tuple(name for name in speakers if name and name != USER)[:1]
+
+    def _hand_over(self, spoken: Draft, message: Message, place: Place) -> None:
+        target = named(message.get("target"))
+        if target is None:
+            return
+        kind = USER if target == USER else "agent"
+        spoken.reach([self.tale.actor(target, "user" if kind == USER else "agent") or target], "declared")
+        for n, text in context_of(message):
+            self.tale.sighting(place.at(f"/context/{n}"), text, target, "history", time=message.get("created_at"))
+
+    def _ask(self, part: dict[str, Any], message: Message, place: Place) -> None:
+        call = Call(
+            str(part.get("id") or f"{message['id']}:{part.get('name')}"),
+            str(part.get("name")),
+            named(message["source"]),
+            said(part.get("arguments")) or "{}",
+            place,
+            message.get("created_at"),
+        )
+        self._calls[call.id] = call
+        if call.id in self._handoffs:
+            return
+        agent = call.name in self._agents and call.name != call.caller
+        if agent:
+            self._open.append(call)
+        self.tale.event(
+            place.at("/arguments"),
+            "C2" if agent else "C3",
+            call.arguments,
+            key=call.id,
+            kind="request" if agent else "tool_arguments",
+            sender=self.tale.actor(call.caller),
+            to=one_hearer(self.tale.actor(call.name, "agent" if agent else "tool"), agent=agent),
+            time=call.time,
+        )
+
+    def _answer(self, part: dict[str, Any], message: Message, place: Place) -> None:
+        key, text, caller = str(part.get("call_id") or ""), said(part.get("content")), named(message["source"])
+        if key in self._handoffs or text is None:
+            return
+        call = next((c for c in self._open if c.id == key), None)
+        if call:
+            self._open.remove(call)
+            self._answer_caller(call, text, message, place)
+            return
+        self.tale.event(
+            place.at("/content"),
+            "C4",
+            text,
+            key=f"{key or message['id']}:result",
+            kind="tool_result",
+            sender=self.tale.actor(named(part.get("name")) or self._name_of(key), "tool"),
+            to=one_hearer(self.tale.actor(caller)),
+            time=message.get("created_at"),
+            flags=("failed",) if part.get("is_error") else (),
+            parent=key or None,
+        )
+
+    def _name_of(self, key: str) -> str | None:
+        return self._calls[key].name if key in self._calls else None
+
+    def _answer_caller(self, call: Call, text: str, message: Message, place: Place) -> None:
+        """What an agent used as a tool gave back: its own last words, or several messages in one text."""
+        words = self._said.get(text)
+        if words is not None and words.sender == call.name:
+            words.reach([call.caller] if call.caller else [], "structural")
+            self.tale.sighting(place.at("/content"), text, call.caller, "result", event=words.id)
+            return
+        self.tale.event(
+            place.at("/content"),
+            "C2",
+            text,
+            key=f"{call.id}:result",
+            kind="answer",
+            sender=call.name,
+            to=one_hearer(call.caller, agent=True),
+            time=message.get("created_at"),
+            parent=call.id,
+        )
+
+    def _recall(self, message: Message, place: Place) -> None:
+        for n, found in enumerate(parts_of(message)):
+            text = said(found.get("content"))
+            if text is not None:
+                self.tale.event(
+                    place.at(f"/content/{n}/content"),
+                    "C5",
+                    text,
+                    key=f"{message['id']}:{n}",
+                    kind="memory_read",
+                    sender=self.tale.actor(_MEMORY, "memory", "channel"),
+                    to=one_hearer(self.tale.actor(named(message["source"]))),
+                    time=message.get("created_at"),
+                )
+
+    def _think(self, message: Message, place: Place) -> None:
+        text, kind, source = said(message.get("content")), message["type"], self.tale.actor(named(message["source"]))
+        if kind == "CodeExecutionEvent":
+            result = message.get("result")
+            text = said(result.get("output")) if isinstance(result, dict) else text
+            sender, to = self.tale.actor(_EXECUTOR, "tool", "channel"), one_hearer(source)
+        else:
+            sender, to = source, ()
+        if text is not None:
+            channel = "C4" if kind == "CodeExecutionEvent" else "C6"
+            self.tale.event(
+                place.at("/content"),
+                "C4" if channel == "C4" else "C6",
+                text,
+                key=message["id"],
+                kind=snake(kind),
+                sender=sender,
+                to=to,
+                time=message.get("created_at"),
+            )
+
+    def _unfinished(self, message: Message, place: Place) -> None:
+        """Pieces of a message that never came in full; those of one that did are passed over."""
+        whole, text = message.get("full_message_id"), message.get("content")
+        if str(whole) in self.ids or not isinstance(text, str):
+            return
+        key = f"{whole or message['source']}:pieces"
+        if key in self.tale.drafts:
+            self.tale.drafts[key].content += text
+            return
+        source = self.tale.actor(named(message["source"]))
+        self.tale.event(place, "C6", text, key=key, kind="pieces", sender=source, flags=("truncated",))

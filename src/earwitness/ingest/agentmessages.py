@@ -1,0 +1,103 @@
+"""AutoGen's agentchat messages one by one: which types there are, and what stands in them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from earwitness.ingest.record import Place
+from earwitness.ingest.spans.texts import loads
+from earwitness.ingest.tale import listed
+from earwitness.schema.model import Delivery
+
+SPOKEN = {
+    "TextMessage",
+    "StopMessage",
+    "MultiModalMessage",
+    "StructuredMessage",
+    "ToolCallSummaryMessage",
+    "HandoffMessage",
+}
+CHUNK = "ModelClientStreamingChunkEvent"
+ROUTING = {"SelectSpeakerEvent"}
+EVENTS = {
+    "ToolCallRequestEvent",
+    "ToolCallExecutionEvent",
+    "ThoughtEvent",
+    "MemoryQueryEvent",
+    "SelectorEvent",
+    "CodeGenerationEvent",
+    "CodeExecutionEvent",
+    "UserInputRequestedEvent",
+    CHUNK,
+    *ROUTING,
+}
+Message = dict[str, Any]
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value is an agentchat message or event."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("source"), str)
+        and ("models_usage" in value or "metadata" in value)
+        and isinstance(value.get("type"), str)
+        and (value["type"] in EVENTS or is_spoken(value["type"]))
+    )
+
+
+def is_spoken(kind: str) -> bool:
+    """Whether messages of a type are said to the team (a structured one names its model in brackets)."""
+    return kind in SPOKEN or kind.startswith("StructuredMessage[")
+
+
+@dataclass
+class Call:
+    """A tool call that was asked for."""
+
+    id: str
+    name: str
+    caller: str | None
+    arguments: str
+    place: Place
+    time: Any
+    seen: bool = False
+
+    @property
+    def task(self) -> Any:
+        """The words an agent that is used as a tool is given."""
+        given = loads(self.arguments)
+        return given.get("task") if isinstance(given, dict) else None
+
+
+def parts_of(message: Message) -> list[dict[str, Any]]:
+    """The calls or results of an event."""
+    return [part for part in listed(message.get("content")) if isinstance(part, dict)]
+
+
+def handed_over(results: list[dict[str, Any]], handoff: Message) -> set[str]:
+    """The call a handoff came from: its result is the handoff's text, its name commonly the target's."""
+    same = [r for r in results if r.get("content") == handoff.get("content") and r.get("call_id")]
+    target = str(handoff.get("target", "")).lower()
+    best = [r for r in same if str(r.get("name", "")).lower().endswith(target)] or same
+    return {str(r["call_id"]) for r in best[:1]}
+
+
+def context_of(handoff: Message) -> Iterator[tuple[int, str]]:
+    """Texts that a handoff carries from the turn it ended: thoughts and tool results."""
+    for n, item in enumerate(listed(handoff.get("context"))):
+        if not isinstance(item, dict):
+            continue
+        content = item.get("content")
+        parts = content if isinstance(content, list) else [item]
+        texts = [item.get("thought"), *(p.get("arguments") or p.get("content") for p in parts if isinstance(p, dict))]
+        yield from ((n, text) for text in texts if isinstance(text, str) and text.strip())
+
+
+def one_hearer(name: str | None, *, agent: bool = False) -> tuple[Delivery, ...]:
+    """The delivery to one party, if its name is known."""
+    return (Delivery(name, "structural" if agent else "declared"),) if name else ()
+
+
+def snake(name: str) -> str:
+    """The kind of an event from the name of its class."""
+    return "".join("_" + c.lower() if c.isupper() else c for c in name.removesuffix("Event")).lstrip("_")

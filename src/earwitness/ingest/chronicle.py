@@ -1,0 +1,159 @@
+"""One trace while it is told: steps numbered on one count, every actor declared once, every copy told once an actor."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Any
+
+from earwitness.ingest.record import Context, Made, Place
+from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Time, Trace
+from earwitness.schema.words import ActorKind, Channel, Flag, Grade, LossKind, SightingKind
+
+_NOBODY = ("", "unknown", "none", "null", "undefined")
+_RECIPIENT_KINDS: dict[Channel, ActorKind] = {
+    "C1": "user",
+    "C2": "agent",
+    "C3": "tool",
+    "C4": "agent",
+    "C5": "memory",
+    "C6": "log",
+    "C7": "artifact_store",
+}
+USER = "user"
+
+
+def name_of(value: Any) -> str | None:
+    """A name that names somebody, or None."""
+    text = value.strip() if isinstance(value, str) else ""
+    return None if text.lower() in _NOBODY else text
+
+
+def text_of(value: Any) -> str:
+    """Content as text: text as it is, nothing as nothing, everything else as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def base_name(source: str) -> str:
+    """The last part of a path, or of the name of an archive's member: what a run is called that has no id."""
+    return re.split(r"[/\\\\!]", source)[-1]
+
+
+def run_name(context: Context, suffix: str = "") -> str:
+    """An id for a run that has none: the name of its file, numbered where another file has the same."""
+    name = base_name(context.name) + suffix
+    numbered = (name if n == 1 else f"{name}#{n}" for n in count(1))
+    return next(candidate for candidate in numbered if context.claim("run without id", candidate))
+
+
+def folded(text: str) -> str:
+    """Text without what copies change: case and spaces."""
+    return " ".join(text.split()).casefold()
+
+
+def undelivered(actor: str, grade: Grade = "declared") -> Delivery:
+    """A recipient that was meant, and never got it."""
+    return Delivery(actor, grade, delivered=False)
+
+
+class Chronicle:
+    """Makes the items of one trace.
+
+    Args:
+        trace: its id.
+    """
+
+    def __init__(self, trace: str) -> None:
+        self.trace = trace
+        self._n = 0
+        self._actors: set[str] = set()
+        self._shown: set[tuple[str | None, str]] = set()
+        self._said: dict[tuple[str | None, str], str | None] = {}
+
+    def head(self, place: Place, **fields: Any) -> Made:
+        """The line of the trace itself."""
+        return Made(Trace(id=self.trace, **fields), place)
+
+    def actor(
+        self, place: Place, name: str | None, kind: ActorKind = "agent", evidence: str = "declared", **more: Any
+    ) -> Iterator[Made]:
+        """Declare an actor, the first time it is named."""
+        if name and name not in self._actors:
+            self._actors.add(name)
+            yield Made(Actor(trace=self.trace, name=name, kind=kind, evidence=evidence, **more), place)
+
+    def event(
+        self,
+        place: Place,
+        channel: Channel,
+        content: str,
+        *,
+        sender: str | None = None,
+        to: Iterable[str | Delivery] = (),
+        id: str | None = None,
+        time: Time | None = None,
+        kind: str | None = None,
+        flags: tuple[Flag, ...] = (),
+        sender_kind: ActorKind = "agent",
+        to_kind: ActorKind | None = None,
+        evidence: str = "declared",
+        attributes: dict[str, Any] | None = None,
+    ) -> Iterator[Made]:
+        """Something was produced; its parties are declared with it. Nothing is made of empty content."""
+        if not content.strip():
+            return
+        sender = sender or None
+        recipients = tuple(party for party in to if (party if isinstance(party, str) else party.actor))
+        yield from self.actor(place, sender, sender_kind, evidence)
+        for party in recipients:
+            name = party if isinstance(party, str) else party.actor
+            yield from self.actor(place, name, to_kind or _RECIPIENT_KINDS[channel], evidence)
+        self._said[sender, folded(content)] = id
+        event = Event(
+            trace=self.trace,
+            channel=channel,
+            content=content,
+            id=id,
+            seq=self._next(),
+            time=time,
+            kind=kind,
+            sender=sender,
+            to=recipients,
+            flags=flags,
+            attributes=attributes,
+        )
+        yield Made(event, place)
+
+    def said(self, author: str | None, content: str) -> bool:
+        """Whether an event told that this author said this."""
+        return (author, folded(content)) in self._said
+
+    def shown(
+        self,
+        place: Place,
+        actor: str | None,
+        content: str,
+        kind: SightingKind = "input",
+        time: Time | None = None,
+        event: str | None = None,
+    ) -> Iterator[Made]:
+        """A copy, told once an actor, of an event if ids say so; what an actor said itself is no news to it."""
+        key = (actor, folded(content))
+        if not content.strip() or key in self._shown or key in self._said:
+            return
+        self._shown.add(key)
+        yield from self.actor(place, actor)
+        sighting = Sighting(
+            trace=self.trace, content=content, actor=actor, kind=kind, seq=self._next(), time=time, event=event
+        )
+        yield Made(sighting, place)
+
+    def loss(self, place: Place, kind: LossKind, channel: Channel | None, detail: str) -> Made:
+        """What happened and is not in the record."""
+        return Made(Loss(trace=self.trace, kind=kind, channel=channel, detail=detail), place)
+
+    def _next(self) -> int:
+        self._n += 1
+        return self._n - 1

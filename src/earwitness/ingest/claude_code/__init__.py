@@ -1,0 +1,1 @@
+"""Claude Code transcripts: lines to entries, entries to sessions, sessions to events."""

@@ -1,0 +1,1 @@
+"""Codex rollouts: one file a thread, threads that spawned one another make a run."""

@@ -1,0 +1,111 @@
+"""Records of a rollout as items of one shape, whichever of its two spellings they come in."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from earwitness.ingest.chronicle import folded, name_of, text_of
+from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.record import Place
+
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output")
+_TWINS = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}
+
+
+class Item(NamedTuple):
+    """Something said in a thread: kind is a role, or reasoning, call, output, error, history."""
+
+    kind: str
+    text: str
+    place: Place
+    time: str | None
+    call: str = ""
+    tool: str = ""
+    arguments: Any = None
+    failed: bool = False
+    hidden: bool = False
+    twin: bool = False
+
+
+def items_of(record: dict[str, Any], place: Place) -> list[Item] | None:
+    """The items of a record; None where its type is not read, an empty list where it says nothing."""
+    payload, time = record.get("payload"), record.get("timestamp")
+    if not isinstance(payload, dict):
+        return None
+    place, time = place.at("/payload"), time if isinstance(time, str) else None
+    kind, sort = record["type"], str(payload.get("type"))
+    if kind == "compacted":
+        return [Item("history", text_of(payload.get("message")), place.at("/message"), time)]
+    if kind == "turn_context":
+        texts = (text_of(payload.get(k)) for k in ("user_instructions", "developer_instructions"))
+        return [Item("system", text, place, time) for text in texts if text]
+    if kind == "event_msg":
+        return _event(payload, sort, place, time)
+    return _response(payload, sort, place, time) if kind == "response_item" else None
+
+
+def _event(payload: dict[str, Any], sort: str, place: Place, time: str | None) -> list[Item]:
+    if sort in _TWINS:
+        key = "text" if sort == "agent_reasoning" else "message"
+        return [Item(_TWINS[sort], text_of(payload.get(key)), place.at(f"/{key}"), time, twin=True)]
+    if sort in ("error", "stream_error"):
+        return [Item("error", text_of(payload.get("message")), place.at("/message"), time)]
+    return []
+
+
+def _response(payload: dict[str, Any], sort: str, place: Place, time: str | None) -> list[Item] | None:
+    if sort == "message":
+        return [Item(str(payload.get("role")), parts_text(payload.get("content")), place.at("/content"), time)]
+    if sort == "reasoning":
+        text = parts_text(payload.get("summary")) or parts_text(payload.get("content"))
+        hidden = not text and bool(payload.get("encrypted_content"))
+        return [Item("reasoning", text, place.at("/summary"), time, hidden=hidden)]
+    if sort in _CALLS:
+        return [_call(payload, sort, place, time)]
+    if sort in _OUTPUTS:
+        output = payload.get("output")
+        failed = isinstance(output, dict) and output.get("success") is False
+        text = parts_text(output.get("content") if isinstance(output, dict) and "content" in output else output)
+        return [Item("output", text, place.at("/output"), time, call=str(payload.get("call_id")), failed=failed)]
+    return [] if sort == "ghost_snapshot" else None
+
+
+def _call(payload: dict[str, Any], sort: str, place: Place, time: str | None) -> Item:
+    key = next((k for k in ("arguments", "input", "action") if k in payload), "arguments")
+    given = payload.get(key)
+    own = name_of(payload.get("call_id")) or name_of(payload.get("id")) or ""
+    tool = name_of(payload.get("name")) or sort.removesuffix("_call")
+    return Item("call", text_of(given), place.at(f"/{key}"), time, own, tool, _read(given))
+
+
+def parts_text(value: Any) -> str:
+    """Text of a message, a summary or an output: text as it is, or a list of parts."""
+    if not isinstance(value, list):
+        return text_of(value)
+    texts = (p.get("text") if isinstance(p, dict) else p for p in value)
+    return "\n".join(t for t in map(text_of, texts) if t)
+
+
+def _read(value: Any) -> Any:
+    try:
+        return decode(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
+    except DecodeError:
+        return None
+
+
+def without_twins(items: list[Item]) -> Iterator[tuple[Item, bool]]:
+    """Items, and whether each is an event message that repeats a response item of the same thread."""
+    said = Counter((i.kind, folded(i.text)) for i in items if not i.twin)
+    for item in items:
+        key = (item.kind, folded(item.text))
+        repeated = item.twin and (said[key] > 0 or _inside(item, items))
+        said[key] -= repeated
+        yield item, repeated
+
+
+def _inside(item: Item, items: list[Item]) -> bool:
+    """Reasoning comes in sections as events, and whole as an item."""
+    return item.kind == "reasoning" and any(
+        not i.twin and i.kind == "reasoning" and folded(item.text) in folded(i.text) for i in items
+    )

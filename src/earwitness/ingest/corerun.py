@@ -1,0 +1,120 @@
+"""One run of an AutoGen core log while it is read: its teams, who is in them, and what was shown to whom."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from earwitness.ingest.actorlog import Party
+from earwitness.ingest.agentchat import Chat
+from earwitness.ingest.agentmessages import Message, parts_of
+from earwitness.ingest.record import Place
+from earwitness.ingest.spans.texts import as_text, fingerprint
+from earwitness.ingest.tale import said
+
+_TOPICS = {"group_topic", "output_topic"}
+
+
+@dataclass
+class CoreRun:
+    """What a core log says of one run.
+
+    Attributes:
+        chat: its messages.
+        members: names in each team.
+        managers: the manager of each team.
+        groups: the teams, and within them the publishers, of each message.
+        thinkers: who spoke or called a model.
+        systems: the first system message under each runtime id.
+        shown: what was told already of model inputs.
+        arrived: messages that were delivered.
+        repeats: records of tool calls that messages tell, too.
+        results: tools and results that messages tell.
+        team: the outermost team.
+        ended: whether that team said it stopped.
+        talks: whether messages were sent at all.
+    """
+
+    chat: Chat
+    members: dict[str, dict[str, None]] = field(default_factory=dict)
+    managers: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    thinkers: set[str] = field(default_factory=set)
+    systems: dict[str, str | None] = field(default_factory=dict)
+    shown: set[tuple[str, str, str]] = field(default_factory=set)
+    arrived: set[tuple[str, str, bytes]] = field(default_factory=set)
+    repeats: list[Place] = field(default_factory=list)
+    results: set[tuple[str, str]] = field(default_factory=set)
+    team: str | None = None
+    ended: bool = False
+    talks: bool = False
+
+    def seat(self, who: Party | None) -> None:
+        """A member of a team, known by its id."""
+        if who and who.team and who.name not in _TOPICS:
+            self.members.setdefault(who.team, {})[who.name] = None
+
+    def audience(self, message: Message) -> tuple[str, ...]:
+        """Members of the teams a message was published to; a manager that is no model reads nothing."""
+        heard: dict[str, None] = {}
+        for team, sender in self.groups.get(str(message.get("id")), ()):
+            heard |= dict.fromkeys(self.listeners(team, sender))
+        return tuple(name for name in heard if name != message.get("source"))
+
+    def listeners(self, team: str, sender: str) -> list[str]:
+        """Members of a team that hear what one of them publishes."""
+        manager = self.managers.get(team)
+        return [m for m in self.members.get(team, {}) if m != sender and (m != manager or m in self.thinkers)]
+
+    def tell(self) -> None:
+        """Tell the messages, and the answer to the user where the outermost team gave one."""
+        self.results |= results_in([m for m, _ in self.chat.messages])
+        if not self.chat.messages and not self.members and not self.talks:
+            # Model and tool calls outside of any runtime: what agents said to each other was never sent through it.
+            self.chat.tale.observe("C3", "C4", "C6")
+        self.chat.tell()
+        if self.chat.last is None or self.team is None:
+            return
+        if not self.ended:
+            self.chat.tale.lose("content_missing", "C1", "the log ends before the team does", self.chat.last.place)
+        if self.ended or (self.team, self.chat.last.sender) in self.groups.get(self.chat.last.id, ()):
+            self.chat.close()
+
+
+def results_in(messages: list[Message]) -> set[tuple[str, str]]:
+    """Tool and result of each result in messages."""
+    parts = [part for m in messages if m["type"] == "ToolCallExecutionEvent" for part in parts_of(m)]
+    return {(str(part.get("name")), str(part.get("content"))) for part in parts}
+
+
+def text_of(body: Any) -> str:
+    """The text of a message that is nothing but a text; JSON for all others."""
+    if isinstance(body, dict) and len(body) == 1:
+        only = next(iter(body.values()))
+        return only if isinstance(only, str) else as_text(body)
+    return as_text(body)
+
+
+def words(message: dict[str, Any]) -> str | None:
+    """The text of a message in the shape of a model client."""
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "\n".join(str(p["text"]) for p in content if isinstance(p, dict) and isinstance(p.get("text"), str))
+    return said(content)
+
+
+def answer_of(response: Any) -> str | None:
+    """The text of a model's answer, of whatever client."""
+    if not isinstance(response, dict):
+        return None
+    choices = response.get("choices")
+    found = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else response
+    message = found.get("message")
+    message = message if isinstance(message, dict) else found
+    return words(message) if isinstance(message.get("content"), str | list) else None
+
+
+def plain_key(counts: Counter[str], sender: str | None, to: str | None, text: str) -> str:
+    """The id of a message of the user's own type: the same in the event log and in the text log of a run."""
+    key = f"{sender}>{to or '*'}:{fingerprint(text).hex()[:12]}"
+    counts[key] += 1
+    return f"{key}:{counts[key]}"

@@ -1,0 +1,1 @@
+"""CrewAI recordings: records to facts, facts to runs, runs to events."""

@@ -1,0 +1,181 @@
+"""What of an event of the bus is kept: CrewAI writes whole agents, tasks and crews with every event."""
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from earwitness.ingest.chronicle import name_of, text_of
+from earwitness.ingest.record import Place
+
+ROOTS = ("crew_kickoff_started", "flow_started")
+# Flows that CrewAI runs by itself inside an agent or a memory; what they hold stands in other events.
+INTERNAL_FLOWS = ("AgentExecutor", "RecallFlow", "EncodingFlow", "ConsolidationFlow", "LiteAgentExecutor")
+KEPT: dict[str, tuple[str, ...]] = {
+    "crew_kickoff_started": ("crew_name", "inputs"),
+    "crew_kickoff_completed": ("crew_name",),
+    "crew_kickoff_failed": ("error",),
+    "task_started": ("context",),
+    "task_completed": (),
+    "task_failed": ("error",),
+    "agent_execution_started": ("task_prompt",),
+    "agent_execution_completed": ("output",),
+    "agent_execution_error": ("error",),
+    "lite_agent_execution_started": ("messages",),
+    "lite_agent_execution_completed": ("output",),
+    "lite_agent_execution_error": ("error",),
+    "llm_call_started": (),
+    "llm_call_completed": ("response", "call_id"),
+    "llm_call_failed": ("error",),
+    "llm_thinking_chunk": ("chunk", "call_id"),
+    "agent_logs_execution": ("formatted_answer",),
+    "agent_reasoning_completed": ("plan",),
+    "agent_reasoning_failed": ("error",),
+    "tool_usage_started": ("tool_name", "tool_args"),
+    "tool_usage_finished": ("tool_name", "output"),
+    "tool_usage_error": ("tool_name", "error"),
+    "tool_validate_input_error": ("tool_name", "error"),
+    "tool_selection_error": ("tool_name", "error"),
+    "tool_execution_error": ("tool_name", "error"),
+    "memory_query_started": ("query",),
+    "memory_query_completed": ("results",),
+    "memory_query_failed": ("error",),
+    "memory_retrieval_completed": ("memory_content",),
+    "memory_save_completed": ("value",),
+    "memory_save_failed": ("error",),
+    "knowledge_retrieval_completed": ("retrieved_knowledge",),
+    "knowledge_query_failed": ("error",),
+    "flow_started": ("flow_name", "inputs"),
+    "flow_finished": ("flow_name", "result", "state"),
+    "method_execution_started": ("method_name", "state", "params"),
+    "method_execution_finished": ("method_name", "state", "result"),
+    "method_execution_failed": ("method_name", "error"),
+}
+IGNORED = frozenset(
+    {
+        "default_env",
+        "flow_created",
+        "flow_plot",
+        "agent_logs_started",
+        "agent_reasoning_started",
+        "llm_stream_chunk",
+        "memory_retrieval_started",
+        "memory_save_started",
+        "knowledge_query_started",
+        "knowledge_query_completed",
+        "knowledge_retrieval_started",
+        "checkpoint_started",
+        "checkpoint_completed",
+        "llm_guardrail_started",
+        "cc_env",
+        "codex_env",
+        "cursor_env",
+    }
+)
+
+
+@dataclass(eq=False)
+class Fact:
+    """One event of the bus, reduced."""
+
+    type: str
+    id: str
+    parent: str | None
+    started: str | None
+    triggered: str | None
+    order: tuple[float, str]
+    agent: str | None
+    time: Any
+    place: Place
+    data: dict[str, Any] = field(default_factory=dict)
+    shelved: tuple[int, int] = (0, 0)
+
+    def text(self, key: str) -> str:
+        """A kept field as text."""
+        return text_of(self.data.get(key))
+
+
+def unquote(value: Any) -> str:
+    """Text as it was: `to_json` writes the `repr` of what lies deep."""
+    text = text_of(value)
+    if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
+        try:
+            read = ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return text
+        return read if isinstance(read, str) else text
+    return text
+
+
+def within(value: Any, *path: str) -> Any:
+    """What stands at a path, or None."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def is_internal(record: dict[str, Any]) -> bool:
+    """Whether an event is of a flow that CrewAI runs by itself."""
+    return str(record.get("type")).startswith(("flow_", "method_")) and record.get("flow_name") in INTERNAL_FLOWS
+
+
+def fact_of(record: dict[str, Any], place: Place, fallback: str) -> Fact:
+    """The fact of an event.
+
+    Args:
+        record: the event.
+        place: where it stands.
+        fallback: an id for an event of a version that wrote none.
+    """
+    number = record.get("emission_sequence")
+    return Fact(
+        type=str(record["type"]),
+        id=name_of(record.get("event_id")) or fallback,
+        parent=name_of(record.get("parent_event_id")),
+        started=name_of(record.get("started_event_id")),
+        triggered=name_of(record.get("triggered_by_event_id")),
+        order=(number if isinstance(number, int | float) else float("inf"), str(record.get("timestamp"))),
+        agent=agent_of(record),
+        time=record.get("timestamp"),
+        place=place,
+        data=_kept(record),
+    )
+
+
+def agent_of(record: dict[str, Any]) -> str | None:
+    """The role of the agent an event is of."""
+    places = (
+        ("agent_role",),
+        ("agent", "role"),
+        ("agent_info", "role"),
+        ("output", "agent"),
+        ("task", "agent", "role"),
+    )
+    found = (name_of(unquote(within(record, *path))) for path in places)
+    return next((name for name in found if name), None)
+
+
+def _kept(record: dict[str, Any]) -> dict[str, Any]:
+    kind = record["type"]
+    data = {key: record.get(key) for key in KEPT[kind]}
+    if kind in ("task_started", "task_completed"):
+        data["description"] = unquote(within(record, "task", "description"))
+        data["output_file"] = name_of(unquote(within(record, "task", "output_file")))
+    if kind in ("task_completed", "crew_kickoff_completed"):
+        output = record.get("output")
+        data["raw"] = unquote(output.get("raw")) if isinstance(output, dict) else text_of(output)
+    if kind == "llm_call_started":
+        data["messages"] = [(unquote(m.get("role")), spoken(m)) for m in listed(record.get("messages"))]
+    return data
+
+
+def listed(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list."""
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
+def spoken(message: dict[str, Any]) -> str:
+    """The text of a chat message."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(text_of(p.get("text")) for p in listed(content) if p.get("text"))
+    return unquote(content)

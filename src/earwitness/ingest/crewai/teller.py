@@ -1,0 +1,125 @@
+"""What all parts of a story share: who was asked, how something is said, where results go."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from earwitness.ingest.chronicle import USER, Chronicle, folded, name_of, text_of, undelivered
+from earwitness.ingest.crewai.facts import Fact
+from earwitness.ingest.crewai.runs import Run
+from earwitness.ingest.record import Made
+from earwitness.ingest.toolkinds import tool_kind
+from earwitness.schema.model import Delivery
+from earwitness.schema.words import ActorKind, Channel
+
+DELEGATES = ("delegate_work_to_coworker", "ask_question_to_coworker")
+
+
+def request_of(args: object) -> tuple[str | None, str]:
+    """Coworker and text of a delegation."""
+    given = args if isinstance(args, dict) else {}
+    parts = [text_of(given.get(key)) for key in ("task", "question", "context")]
+    return name_of(given.get("coworker")), "\n\n".join(p for p in parts if p)
+
+
+def is_delegation(tool: str) -> bool:
+    """Older versions write the title of the tool."""
+    return tool.strip().lower().replace(" ", "_") in DELEGATES
+
+
+class Teller:
+    """What the parts of a story share.
+
+    Args:
+        run: the run to tell.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.book = Chronicle(run.id)
+        self.finished = {f.started: f for f in run.of("tool_usage_finished", "tool_usage_error") if f.started}
+        self.roles = {folded(f.agent): f.agent for f in run.facts if f.agent}
+        self.ran = {f.parent: f.agent for f in reversed(run.of("agent_execution_started")) if f.agent}
+        self.worked: dict[str, list[tuple[float, str]]] = {}
+        for fact in run.facts:
+            self.worked.setdefault(fact.agent or "", []).append(fact.order)
+        self.coworkers = {f.id: self._coworker(f) for f in run.of("tool_usage_started") if self._delegates(f)}
+
+    def _delegates(self, fact: Fact) -> bool:
+        return is_delegation(fact.text("tool_name")) and isinstance(fact.data.get("tool_args"), dict)
+
+    def _coworker(self, fact: Fact) -> Delivery | None:
+        """Who was asked: as its own run says, else as named, if it did anything before the answer came."""
+        named, _ = request_of(fact.data.get("tool_args"))
+        ran = self.ran.get(fact.id)
+        if ran:
+            return Delivery(ran, "declared" if folded(named or "") == folded(ran) else "structural")
+        if not named:
+            return None
+        role, end = self.roles.get(folded(named)), self.finished.get(fact.id)
+        steps = self.worked.get(role or "", [])  # in order, as facts are
+        after = bisect_right(steps, fact.order)
+        worked = after < len(steps) and (not end or steps[after] < end.order)
+        return Delivery(role) if role and worked else undelivered(role or named)
+
+    def _outward(self, end: Fact, raw: str, agent: str | None, at: str, fact: Fact | None = None) -> Iterator[Made]:
+        """The result of a crew, flow or lone agent: for the method of a flow that called it, or for the user."""
+        caller = self.run.above(end, "method_execution_started")
+        fact = fact or end
+        channel: Channel = "C2" if caller else "C1"
+        to = (Delivery(caller.text("method_name"), "structural"),) if caller else (Delivery(USER),)
+        yield from self._say(fact, channel, raw, to, at, kind="result", sender=agent)
+
+    def _error(self, fact: Fact) -> Iterator[Made]:
+        """Errors go up through what they happened in, with the same text."""
+        tool = fact.text("tool_name")
+        kind = tool_kind(tool)
+        channel: Channel = kind.result if tool else "C6"
+        text, sender = fact.text("error"), tool or fact.agent or name_of(fact.text("method_name"))
+        start = self.run.by_id.get(fact.started or "")
+        if (start and start.type.endswith("_started")) or not self.book.said(sender, text):
+            yield self.book.loss(fact.place, "failed_call", channel if tool else None, fact.type)
+        if self.book.said(sender, text):
+            yield from self.book.shown(fact.place.at("/error"), fact.agent, text, "response", fact.time)
+            return
+        yield from self.book.event(
+            fact.place.at("/error"),
+            channel,
+            text,
+            sender=sender,
+            to=self._me(fact) if tool else (),
+            id=fact.id,
+            time=fact.time,
+            kind="error",
+            flags=("failed",),
+            sender_kind=kind.kind if tool else "agent",
+            to_kind="agent",
+        )
+
+    def _me(self, fact: Fact) -> tuple[Delivery, ...]:
+        return (Delivery(fact.agent),) if fact.agent else ()
+
+    def _say(
+        self,
+        fact: Fact,
+        channel: Channel,
+        text: str,
+        to: tuple[Delivery, ...],
+        at: str,
+        kind: str,
+        sender: str | None = None,
+        sender_kind: ActorKind = "agent",
+        id: str | None = None,
+    ) -> Iterator[Made]:
+        yield from self.book.event(
+            fact.place.at(at),
+            channel,
+            text,
+            sender=sender or fact.agent,
+            to=to,
+            id=id or fact.id,
+            time=fact.time,
+            kind=kind,
+            flags=("not_delivered",) if any(not d.delivered for d in to) else (),
+            sender_kind=sender_kind,
+            to_kind="agent" if sender_kind != "agent" else None,
+        )

@@ -1,0 +1,249 @@
+"""A conversation told step by step: what formats of messages, items and events without spans have in common.
+
+An adapter says what happened (a request, words, a call, its result, a handoff); a `Dialogue` makes the items of one
+trace of it, each production once. Words are held back until it is known whether more follows them: only the last of a
+turn went to the user. Whoever takes over by a handoff sees what was said before: sightings, not messages.
+"""
+
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import NamedTuple
+
+from earwitness.ingest.record import Context, Emit, Place
+from earwitness.ingest.spans.identity import clean_name, hands_off
+from earwitness.ingest.steps import At, Steps
+from earwitness.schema.model import Delivery, Trace
+from earwitness.schema.words import Channel, Flag
+
+__all__ = ["USER", "At", "Call", "Dialogue", "trace_of_file"]
+
+USER = "user"
+
+
+class Call(NamedTuple):
+    """A tool call that has no result yet."""
+
+    agent: str | None
+    tool: str | None
+    arguments: str
+    at: At
+    seq: int
+    told: bool = True
+
+
+class _Words(NamedTuple):
+    agent: str | None
+    text: str
+    at: At
+    seq: int
+    id: str | None
+    flags: tuple[Flag, ...]
+
+
+def trace_of_file(context: Context, kind: str) -> str:
+    """An id for the trace of a file that names none: the file's own name, made unique within the import."""
+    name = PurePath(context.name.rpartition("!")[2]).name
+    base = f"{kind}:{name}"
+    found, n = base, 1
+    while not context.claim("trace-of-file", found):
+        n += 1
+        found = f"{base}~{n}"
+    return found
+
+
+class Dialogue(Steps):
+    """The items of one trace.
+
+    Args:
+        trace: its row.
+        at: where it begins.
+        first: number of the first step, for a record that continues another.
+        stand_in: the name given to an agent that the record does not name.
+    """
+
+    def __init__(self, trace: Trace, at: At, *, first: int = 0, stand_in: str | None = None) -> None:
+        super().__init__(trace, at, first)
+        self._stand_in = stand_in
+        self._calls: dict[str, Call] = {}
+        self._words: _Words | None = None
+        self._requests: list[tuple[str, At, int]] = []
+        self._given: set[str | None] = set()
+        self._seen: dict[str, int] = {}
+
+    def request(self, text: str, at: At) -> None:
+        """The user's words; the agent that acts next was given them."""
+        self.settle(final=True)
+        if self._given:
+            self._requests, self._given = [], set()
+        if text:
+            self.actor(USER, "user", "declared", at.place)
+            self._requests.append((text, at, self.next()))
+
+    def instructions(self, agent: str | None, text: str, at: At) -> None:
+        """A system prompt."""
+        if text:
+            self.sighting(agent, text, "initial", at)
+
+    def acts(self, agent: str | None, place: Place) -> None:
+        """An agent acts: it has seen what the user asked."""
+        self.actor(agent, "agent", "channel" if agent == self._stand_in else "declared", place)
+        if agent not in self._given:
+            for text, at, seq in self._requests:
+                self.sight(agent, text, "initial", at, None, self.next() if self._given else seq)
+                self.history += [] if self._given else [(USER, text, None)]
+            self._given.add(agent)
+        if agent:
+            self._seen[agent] = len(self.history)
+
+    def excuse(self, agent: str | None) -> None:
+        """An agent that was not given the user's words of this turn."""
+        self._given.add(agent)
+
+    def say(self, agent: str | None, text: str, at: At, *, id: str | None = None, flags: tuple[Flag, ...] = ()) -> None:
+        """Words of an agent; to whom they went shows in what follows."""
+        self.settle(final=False, next_agent=agent)
+        self.acts(agent, at.place)
+        if text.strip():
+            self._words = _Words(agent, text, at, self.next(), id, flags)
+
+    def settle(self, *, final: bool, next_agent: str | None = None) -> None:
+        """What was held back is now known to be the last of its turn, or not."""
+        words, self._words = self._words, None
+        if words is None:
+            return
+        if final:
+            self.actor(USER, "user", "structural", words.at.place)
+            self._tell(words, "C1", "final", (Delivery(USER, "structural"),))
+        elif next_agent is not None and next_agent != words.agent:
+            self._tell(words, "C2", "answer", ())
+        else:
+            self._tell(words, "C6", "intermediate", ())
+
+    def think(self, agent: str | None, text: str, at: At, *, kind: str = "reasoning", id: str | None = None) -> None:
+        """Visible reasoning, a log, an error."""
+        if not text.strip():
+            return
+        self.settle(final=False, next_agent=agent)
+        if agent:
+            self.acts(agent, at.place)
+        self.event("C6", text, at, kind=kind, sender=agent, id=id, remember=False)
+
+    def call(
+        self, agent: str | None, tool: str | None, arguments: str, at: At, call_id: str | None, *, hold: bool = False
+    ) -> None:
+        """A tool call; `hold` waits for the result to say whether it was a handoff."""
+        self.settle(final=False, next_agent=agent)
+        self.acts(agent, at.place)
+        tool, call_id = clean_name(tool), call_id if isinstance(call_id, str) else None
+        call = Call(agent, tool, arguments, at, self.next(), told=not hold)
+        if call_id:
+            self._calls[call_id] = call
+        if not hold or not call_id:
+            self._tell_call(call, call_id)
+
+    def open_call(self, call_id: str | None) -> Call | None:
+        """A call without a result."""
+        return self._calls.get(call_id or "")
+
+    def asking(self, agent: str | None, fits: Callable[[str], bool]) -> str | None:
+        """The id of the latest open call of an agent whose tool fits."""
+        open_calls = reversed(self._calls.items())
+        return next((i for i, c in open_calls if c.agent == agent and c.tool and fits(c.tool)), None)
+
+    def result(
+        self,
+        call_id: str | None,
+        text: str,
+        at: At,
+        *,
+        agent: str | None = None,
+        tool: str | None = None,
+        flags: tuple[Flag, ...] = (),
+        denied: bool = False,
+    ) -> None:
+        """What a tool gave back."""
+        self.settle(final=False, next_agent=agent)
+        call_id = call_id if isinstance(call_id, str) else None
+        call = self._calls.pop(call_id or "", None)
+        if call and not call.told:
+            self._tell_call(call, call_id, denied=denied)
+        agent = agent or (call.agent if call else None)
+        tool = clean_name(tool) or (call.tool if call else None)
+        to = (Delivery(agent, "declared"),) if agent else ()
+        sender = None if denied else tool
+        self.actor(sender, "tool", "declared", at.place)
+        name = f"{call_id}:result" if call_id else None
+        if text or not denied:
+            self.event("C4", text, at, kind="tool_result", sender=sender, to=to, id=name, flags=flags)
+        self.acts(agent, at.place)
+
+    def handoff(
+        self,
+        call_id: str | None,
+        target: str | None,
+        at: At,
+        *,
+        agent: str | None = None,
+        words: str | None = None,
+        history: bool = True,
+    ) -> None:
+        """Control went to another agent, with the arguments of the call or with words."""
+        call = self._calls.pop(call_id or "", None)
+        self.settle(final=False, next_agent=agent)
+        sender = agent or (call.agent if call else None)
+        content = words or (call.arguments if call else "")
+        seq = call.seq if call else None
+        to = (target,) if target else ()
+        self.acts(sender, at.place)
+        self.actor(target, "agent", "declared", at.place)
+        name = f"{call_id}:call" if call_id else None
+        where = call.at if call else at
+        told = self.event("C2", content, where, kind="handoff", sender=sender, to=to, id=name, seq=seq)
+        if target and history:
+            self.catch_up(target, at, but=told)
+
+    def catch_up(self, agent: str, at: At, *, but: str | None = None) -> None:
+        """An agent that takes over is shown what others said and heard since it last acted, `but` what it was told."""
+        start, self._seen[agent] = self._seen.get(agent, 0), len(self.history)
+        self._given.add(agent)
+        for author, text, event in self.history[start:]:
+            if author != agent and (event is None or event != but):
+                self.sighting(agent, text, "history", at, event)
+
+    def finish(self) -> list[Emit]:
+        """The end of the record."""
+        self.settle(final=True)
+        for call_id, call in self._calls.items():
+            if not call.told:
+                self._tell_call(call, call_id, denied=hands_off(call.tool))
+        for text, at, seq in [] if self._given else self._requests:
+            self.sight(None, text, "initial", at, None, seq)
+        return self.drain()
+
+    def _tell(self, words: _Words, channel: Channel, kind: str, to: tuple[Delivery, ...]) -> None:
+        self.event(
+            channel,
+            words.text,
+            words.at,
+            kind=kind,
+            sender=words.agent,
+            to=to,
+            id=words.id,
+            flags=words.flags,
+            seq=words.seq,
+        )
+
+    def _tell_call(self, call: Call, call_id: str | None, *, denied: bool = False) -> None:
+        self.actor(call.tool, "tool", "declared", call.at.place)
+        to = (Delivery(call.tool, "declared", delivered=not denied),) if call.tool else ()
+        self.event(
+            "C3",
+            call.arguments,
+            call.at,
+            kind="tool_arguments",
+            sender=call.agent,
+            to=to,
+            id=f"{call_id}:call" if call_id else None,
+            flags=("not_delivered",) if denied else (),
+            seq=call.seq,
+        )

@@ -1,0 +1,90 @@
+"""JSON-RPC 2.0 in logs: bare messages, messages one level down in a proxy's line, and which protocol they are of."""
+
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from earwitness.schema.model import Time
+
+_INNER = ("msg", "body", "payload", "message", "data")
+_TIMES = ("ts", "timestamp", "time")
+_DIRECTIONS = ("dir", "direction")
+_PEERS = ("server", "peer", "server_name", "url")
+_A2A_METHODS = frozenset(
+    ("SendMessage", "SendStreamingMessage", "GetTask", "ListTasks", "CancelTask", "SubscribeToTask")
+)
+_A2A_KINDS = frozenset(("message", "task", "status-update", "artifact-update"))
+_A2A_RESULTS = ("task", "message", "statusUpdate", "artifactUpdate")
+
+
+class Call(NamedTuple):
+    """A JSON-RPC message and what the line around it says.
+
+    Attributes:
+        message: request, notification or answer.
+        inner: JSON pointer of the message in its record.
+        from_client: who sent it, where the line says so.
+        peer: name or address of the server, where the line says so.
+    """
+
+    message: dict[str, Any]
+    inner: str = ""
+    time: Time | None = None
+    from_client: bool | None = None
+    peer: str | None = None
+
+
+def unwrap(value: Any) -> Call | None:
+    """The JSON-RPC message of a record, or None."""
+    if not isinstance(value, dict):
+        return None
+    if value.get("jsonrpc") == "2.0":
+        return Call(value)
+    for key in _INNER:
+        inner = value.get(key)
+        if isinstance(inner, dict) and inner.get("jsonrpc") == "2.0":
+            return Call(inner, f"/{key}", _first(value, _TIMES), _from_client(value), _peer(value))
+    return None
+
+
+def _first(value: dict[str, Any], keys: tuple[str, ...]) -> Any:
+    found = (value[key] for key in keys if isinstance(value.get(key), str | int | float))
+    return next(found, None)
+
+
+def _peer(value: dict[str, Any]) -> str | None:
+    peer = _first(value, _PEERS)
+    return peer if isinstance(peer, str) and peer else None
+
+
+def _from_client(value: dict[str, Any]) -> bool | None:
+    way = str(_first(value, _DIRECTIONS)).lower()
+    return (
+        True
+        if way.startswith(("client", "c2s", "c->s"))
+        else False
+        if way.startswith(("server", "s2c", "s->c"))
+        else None
+    )
+
+
+def is_a2a(message: dict[str, Any]) -> bool | None:
+    """Whether a message is of A2A; None where it could be of any protocol (an error, an empty answer)."""
+    method, result = message.get("method"), message.get("result")
+    if isinstance(method, str):
+        # Tasks of MCP go by `taskId`.
+        params = message.get("params")
+        task = method.startswith("tasks/") and not (isinstance(params, dict) and "taskId" in params)
+        return method.startswith(("message/", "agent/")) or method in _A2A_METHODS or task
+    if not isinstance(result, dict) or not result:
+        return None
+    return (
+        str(result.get("kind")) in _A2A_KINDS
+        or any(isinstance(result.get(k), dict) for k in _A2A_RESULTS)
+        or {"id", "status"} <= result.keys()
+        or {"name", "skills"} <= result.keys()
+    )
+
+
+def log_name(name: str) -> str:
+    """The name of a log without folder and endings: the only name its run has."""
+    return PurePath(name.replace("!", "/")).name.split(".")[0] or "log"

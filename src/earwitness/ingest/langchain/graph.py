@@ -1,0 +1,291 @@
+"""A LangGraph run seen from its state: what nodes wrote, what tasks were given, snapshots."""
+
+from typing import Any
+
+from earwitness.ingest.langchain import names
+from earwitness.ingest.langchain.dialogue import Dialogue
+from earwitness.ingest.langchain.ledger import USER, Draft
+from earwitness.ingest.langchain.messages import Call, Msg, arguments_text, clean, plain, read_messages
+from earwitness.ingest.record import Place
+from earwitness.ingest.spans.texts import as_text, fingerprint
+
+# Keys of a state that steer the framework.
+_STEERING = {
+    "remaining_steps",
+    "is_last_step",
+    "jump_to",
+    "active_agent",
+    "thread_model_call_count",
+    "run_model_call_count",
+}
+_FILES = "files"
+_STORE = "files"
+
+
+class Graph:
+    """The state of one thread while its records pass by."""
+
+    def __init__(self) -> None:
+        self.dialogue = Dialogue()
+        self.final: list[Msg] = []
+        self.nested = False
+        self.written = False
+        self._started = False
+        self._values: dict[tuple[str, bytes], Draft | None] = {}
+        self._tasks: dict[str, tuple[str, Any]] = {}
+        self._entered: dict[str, str] = {}
+        self._spoke: set[str] = set()
+        self._callers: dict[str, str] = {}
+
+    def enter(self, ns: list[str]) -> None:
+        """Note which agents stand in which graphs, and which calls they run under."""
+        self.nested = self.nested or bool(ns)
+        for graph, member in names.containers(ns):
+            self._entered.setdefault(graph, member)
+
+    def agent_of(self, ns: list[str], node: str | None = None, metadata: Any = None) -> str | None:
+        """The agent of a record: what its metadata says, its node, the graph around it, or the agent its call runs."""
+        named = clean(metadata.get("lc_agent_name")) if isinstance(metadata, dict) else None
+        if named:
+            return named
+        if node and not names.is_plumbing(node):
+            return clean(node)
+        return names.owner(ns) or self._callers.get("|".join(ns))
+
+    def update(self, ns: list[str], node: str, data: Any, place: Place, time: Any = None, metadata: Any = None) -> None:
+        """What a node returned."""
+        if node == "__interrupt__":
+            self.interrupt(data, place, time)
+            return
+        self.written = True
+        agent = self.agent_of(ns, node, metadata)
+        for part in data if isinstance(data, list) and not read_messages(data) else [data]:
+            self.wrote(ns, agent, plain(part), place, time)
+
+    def wrote(self, ns: list[str], agent: str | None, part: Any, place: Place, time: Any) -> None:
+        """What an agent put into the state: messages, and values of other keys."""
+        if isinstance(part, dict) and ("goto" in part or part.get("__call__") == "Command"):
+            part = part.get("update") or {}
+        messages = read_messages(part)
+        for msg in messages:
+            self._speaker(ns, msg, place)
+            self.dialogue.meet(msg, place, agent=agent, time=time)
+        if not ns and messages:
+            self.final = messages
+        if isinstance(part, dict) and not (messages and "messages" not in part):
+            self.write_all(agent, part, place, time)
+
+    def write_all(self, agent: str | None, part: dict[str, Any], place: Place, time: Any) -> None:
+        """Values put into the state."""
+        for key, value in _told(part):
+            if key == _FILES and isinstance(value, dict):
+                self._save(agent, value, place, time)
+            else:
+                self._write(agent, key, as_text(value), place, time)
+
+    def _write(self, agent: str | None, key: str, text: str, place: Place, time: Any) -> None:
+        """A value put into the shared state: a write to memory."""
+        known = (key, fingerprint(text))
+        if known in self._values:
+            return
+        ledger = self.dialogue.ledger
+        ledger.actor(key, "memory", "declared")
+        ledger.actor(agent, "agent", "node")
+        to = ((key, "declared"),)
+        name = f"state:{key}"
+        self._values[known] = ledger.event(
+            "C5", text, kind="write", name=name, place=place, sender=agent, to=to, time=time
+        )
+
+    def _save(self, agent: str | None, files: dict[str, Any], place: Place, time: Any) -> None:
+        """Files in the state are artifacts."""
+        ledger = self.dialogue.ledger
+        for path, text in _files(files):
+            known = (path, fingerprint(text))
+            if not text or known in self._values:
+                continue
+            ledger.actor(_STORE, "artifact_store", "declared")
+            to = ((_STORE, "declared"),)
+            rest = {"sender": agent, "to": to, "time": time, "attributes": {"path": path}}
+            self._values[known] = ledger.event("C7", text, kind="file", name=f"file:{path}", place=place, **rest)
+
+    def start(self, ns: list[str], task: dict[str, Any], place: Place, time: Any = None) -> None:
+        """A task begins: its input is what its agent was shown."""
+        self.enter(ns)
+        node, given = str(task.get("name") or ""), task.get("input")
+        again = str(task.get("id")) in self._tasks  # a task starts once more after an interrupt
+        self._tasks[str(task.get("id"))] = (node, given)
+        agent = self.agent_of(ns, node, task.get("metadata"))
+        self._nest(ns, agent, place, time)
+        if node == "tools" or (isinstance(given, dict) and given.get("__type") == "tool_call_with_context"):
+            self._calls(ns, agent, given, place, time)
+        elif task.get("triggers") == ["__pregel_push"] and isinstance(given, dict):
+            if not again:
+                self.send(agent, given, place, time)
+        elif agent:
+            self.show(agent, given, place, time)
+
+    def _nest(self, ns: list[str], agent: str | None, place: Place, time: Any = None) -> None:
+        """An agent whose graph runs inside of a tool's task was asked by the call of that task."""
+        if not ns or not agent:
+            return
+        self._callers.setdefault("|".join(ns), agent)
+        node, given = self._tasks.get(ns[-1].rpartition(":")[2], ("", None))
+        for call in _calls_of(given) if node == "tools" else ():
+            asked = self.dialogue.calls.ask(call, None, place, time)
+            if asked.agent and asked.agent != agent:
+                self.dialogue.calls.delegate(asked, agent)
+
+    def _calls(self, ns: list[str], agent: str | None, given: Any, place: Place, time: Any) -> None:
+        for call in _calls_of(given):
+            self.dialogue.calls.ask(call, agent, place, time, running=True)
+
+    def send(self, agent: str | None, given: dict[str, Any], place: Place, time: Any) -> None:
+        """`Send`: a private payload for one task. The record names who gets it, not who sent it."""
+        if not agent:
+            return
+        ledger = self.dialogue.ledger
+        text = as_text(given)
+        ledger.actor(agent, "agent", "node")
+        rest = {"to": ((agent, "declared"),), "time": time}
+        draft = ledger.event("C2", text, kind="send", name=f"send:{agent}", place=place, **rest)
+        self._values[("send:" + agent, fingerprint(text))] = draft
+
+    def show(self, agent: str, given: Any, place: Place, time: Any) -> None:
+        """A view of the state was given to an agent."""
+        messages = read_messages(given)
+        for msg in messages:
+            self.dialogue.meet(msg, place, viewer=agent, kind="state", time=time)
+        for key, value in _told(given):
+            self._see(agent, key, value, place, time)
+
+    def _see(self, agent: str, key: str, value: Any, place: Place, time: Any) -> None:
+        """A key of the state was in an agent's input."""
+        rows = _files(value) if key == _FILES else [(key, as_text(value))]
+        for name, text in rows:
+            draft, seen = self._values.get((name, fingerprint(text))), (f"seen:{agent}:{name}", fingerprint(text))
+            if seen not in self._values:
+                self._values[seen] = None
+                self.dialogue.ledger.actor(agent, "agent", "node")
+                self.dialogue.ledger.sighting(agent, "state", text, place, time=time, draft=draft)
+
+    def end(self, ns: list[str], task: dict[str, Any], place: Place, time: Any = None) -> None:
+        """A task ended: its result is what its node returned."""
+        node, metadata = str(task.get("name") or ""), task.get("metadata")
+        if task.get("error"):
+            self.fail(self.agent_of(ns, node, metadata), as_text(task["error"]), place, time)
+        self.update(ns, node, task.get("result") or {}, place, time, metadata)
+        if task.get("interrupts"):
+            self.interrupt(task["interrupts"], place, time)
+
+    def fail(self, agent: str | None, text: str, place: Place, time: Any = None) -> None:
+        """An error; a handoff raised as one is none."""
+        if is_control(text):
+            return
+        ledger = self.dialogue.ledger
+        if ("error", fingerprint(text)) not in self._values:
+            ledger.lose("failed_call", None, "step that ended with an error")
+            draft = ledger.event("C6", text, kind="error", name="error", place=place, sender=agent, time=time)
+            self._values[("error", fingerprint(text))] = draft
+
+    def interrupt(self, data: Any, place: Place, time: Any = None) -> None:
+        """The run stopped to show something to a person."""
+        ledger = self.dialogue.ledger
+        for item in data if isinstance(data, list) else [data]:
+            value = item.get("value") if isinstance(item, dict) else item
+            text = as_text(value)
+            if value is None or ("interrupt", fingerprint(text)) in self._values:
+                continue
+            self.final = []  # the run did not end here
+            ledger.actor(USER, "user", "structural")
+            to = ((USER, "structural"),)
+            draft = ledger.event("C1", text, kind="interrupt", name="interrupt", place=place, to=to, time=time)
+            self._values[("interrupt", fingerprint(text))] = draft
+
+    def debris(self, text: str, place: Place, time: Any = None) -> None:
+        """State in a framework's own object, written down as text: a copy that nobody is known to have been shown."""
+        if ("debris", fingerprint(text)) not in self._values:
+            self._values[("debris", fingerprint(text))] = None
+            self.dialogue.ledger.sighting(None, "state", text, place, time=time)
+
+    def custom(self, ns: list[str], data: Any, place: Place, time: Any = None) -> None:
+        """What a node wrote to the custom stream."""
+        text = as_text(data)
+        agent = names.owner(ns)
+        self.dialogue.ledger.event("C6", text, kind="custom", name="custom", place=place, sender=agent, time=time)
+
+    def snapshot(self, ns: list[str], values: Any, place: Place, time: Any = None) -> None:
+        """The whole state at one moment. Where nothing else says who wrote, its news are news."""
+        values = plain(values)
+        messages = read_messages(values)
+        agent = self.agent_of(ns)
+        for msg in messages:
+            self._speaker(ns, msg, place)
+            self.dialogue.meet(msg, place, viewer=agent, kind="state", time=time)
+        if not ns and messages:
+            self.final = messages
+        if not isinstance(values, dict):
+            return
+        if agent:
+            self.show(agent, {k: v for k, v in values.items() if k != "messages"}, place, time)
+        elif not self._started:
+            self._begin(values, place, time)
+        elif not self.written:
+            self.write_all(None, values, place, time)
+
+    def _begin(self, values: dict[str, Any], place: Place, time: Any) -> None:
+        """The state before anybody wrote is what the run was given."""
+        self._started = True
+        for key, value in _told(values):
+            text = as_text(value)
+            self._values[(key, fingerprint(text))] = None
+            self.dialogue.ledger.sighting(None, "initial", text, place, time=time)
+
+    def _speaker(self, ns: list[str], msg: Msg, place: Place) -> None:
+        if msg.role == "ai" and msg.name and not msg.back:
+            self._spoke.add(msg.name)
+            if ns and names.owner(ns) is None:
+                self._nest(ns, msg.name, place)
+
+    def close(self) -> None:
+        """Settle names: a graph that gives control back, and never speaks, is its first member by another name."""
+        returned = self.dialogue.returned
+        for graph, member in self._entered.items():
+            if graph in returned and graph not in self._spoke and member in self._spoke:
+                self.dialogue.ledger.aliases[member] = graph
+        self.dialogue.finish(self.final)
+
+
+def _files(files: Any) -> list[tuple[str, str]]:
+    """Paths and contents of the files in a state."""
+    found = []
+    for path, file in files.items() if isinstance(files, dict) else ():
+        content = file.get("content") if isinstance(file, dict) else file
+        text = "\n".join(map(as_text, content)) if isinstance(content, list) else as_text(content or "")
+        found.append((str(path), text))
+    return found
+
+
+def _told(state: Any) -> list[tuple[str, Any]]:
+    """What a state holds beside messages and what steers the framework."""
+    rows = state.items() if isinstance(state, dict) else ()
+    quiet = ("__", "branch:", "start:")
+    return [
+        (key, value)
+        for key, value in rows
+        if key != "messages" and key not in _STEERING and not key.startswith(quiet) and value not in (None, {}, [], "")
+    ]
+
+
+def is_control(text: str) -> bool:
+    """Whether an error is the framework's way to pass control or to stop for a person."""
+    return text.lstrip().startswith(
+        ("ParentCommand(", "GraphInterrupt(", "GraphBubbleUp(", "NodeInterrupt(", "Command(")
+    )
+
+
+def _calls_of(given: Any) -> list[Call]:
+    if isinstance(given, dict):
+        given = [given.get("tool_call")] if "tool_call" in given else given.get("tool_calls")
+    rows = [c for c in given if isinstance(c, dict) and c.get("name")] if isinstance(given, list) else []
+    return [Call(str(c["name"]), arguments_text(c.get("args")), clean(c.get("id"))) for c in rows]

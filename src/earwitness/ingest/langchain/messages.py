@@ -1,0 +1,229 @@
+"""LangChain messages in every spelling: `model_dump`, `message_to_dict`, `load.dumps`, OpenAI dicts, Python `repr`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from earwitness.ingest.langchain.reprs import parse_repr
+from earwitness.ingest.spans.texts import as_text, loads
+
+_ROLES = {
+    "human": "human",
+    "humanmessage": "human",
+    "user": "human",
+    "ai": "ai",
+    "aimessage": "ai",
+    "aimessagechunk": "ai",
+    "assistant": "ai",
+    "tool": "tool",
+    "toolmessage": "tool",
+    "function": "tool",
+    "functionmessage": "tool",
+    "system": "system",
+    "systemmessage": "system",
+    "developer": "system",
+    "remove": "remove",
+    "removemessage": "remove",
+}
+_THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
+_CALLS = ("tool_use", "tool_call", "function_call", "server_tool_call")
+_NAMELESS = {"", "unknown", "none", "null"}
+_DEPTH = 8
+_PLACES = ("messages", "message", "output", "generations", "choices", "update")
+# Keys of what models and handoffs return.
+_WRAPPERS = {"generations", "generation_info", "choices", "index", "finish_reason", "goto"}
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A request for a tool, as the model made it."""
+
+    name: str
+    arguments: str
+    id: str | None = None
+
+
+class Msg(msgspec.Struct, frozen=True, kw_only=True):
+    """A message, whatever it was spelled like.
+
+    Attributes:
+        role: human, ai, tool, system or remove.
+        thoughts: visible reasoning.
+        call_id: of a tool message, the call it answers.
+        goto: the agent to which a handoff tool says control went.
+        back: the framework's own note that a worker returned control.
+        piece: of a chunk's class; whether it is a whole message the record around it says.
+    """
+
+    role: str
+    text: str = ""
+    thoughts: tuple[str, ...] = ()
+    calls: tuple[Call, ...] = ()
+    id: str | None = None
+    name: str | None = None
+    call_id: str | None = None
+    goto: str | None = None
+    back: bool = False
+    failed: bool = False
+    artifact: str | None = None
+    piece: bool = False
+    references: int = 0
+
+
+def clean(value: Any) -> str | None:
+    """A name, unless it is a way to say that there is none."""
+    return value.strip() if isinstance(value, str) and value.strip().lower() not in _NAMELESS else None
+
+
+def plain(value: Any) -> Any:
+    """The dict behind one of the serialised spellings; anything else as it is."""
+    if isinstance(value, str):
+        value = parse_repr(value) or value
+    if not isinstance(value, dict):
+        return value
+    if value.get("lc") and isinstance(value.get("id"), list) and value["id"]:
+        return _constructor(value)
+    if isinstance(value.get("data"), dict) and str(value.get("type")).lower() in _ROLES:
+        return {"type": value["type"], **value["data"]}
+    return value
+
+
+def _constructor(value: dict[str, Any]) -> Any:
+    name = str(value["id"][-1])
+    if isinstance(value.get("kwargs"), dict):
+        return {"type": name, **value["kwargs"], **({"type": name} if name.lower() in _ROLES else {})}
+    return (parse_repr(value["repr"]) if isinstance(value.get("repr"), str) else None) or value
+
+
+def read_message(value: Any) -> Msg | None:
+    """The message that a value is, or None."""
+    if isinstance(value, Msg):
+        return value
+    value = plain(value)
+    if not isinstance(value, dict) or not ("content" in value or "tool_calls" in value):
+        return None
+    role = _role(value)
+    if role is None:
+        return None
+    text, thoughts, calls, references = _content(value.get("content"), role)
+    extra = value.get("additional_kwargs")
+    extra = extra if isinstance(extra, dict) else {}
+    told = value.get("response_metadata")
+    told = told if isinstance(told, dict) else {}
+    if isinstance(extra.get("reasoning_content"), str) and extra["reasoning_content"]:
+        thoughts = (*thoughts, extra["reasoning_content"])
+    listed = tuple(_calls(value.get("tool_calls") or extra.get("tool_calls")))
+    return Msg(
+        role=role,
+        text=text,
+        thoughts=thoughts,
+        calls=listed or calls,
+        id=value["id"] if isinstance(value.get("id"), str) and value["id"] else None,
+        name=clean(value.get("name")),
+        call_id=value["tool_call_id"] if isinstance(value.get("tool_call_id"), str) else None,
+        goto=clean(told.get("__handoff_destination")),
+        back=told.get("__is_handoff_back") is True,
+        failed=value.get("status") == "error",
+        artifact=as_text(value["artifact"]) if value.get("artifact") not in (None, "", [], {}) else None,
+        piece=str(value.get("type")).endswith("Chunk"),
+        references=references,
+    )
+
+
+def _role(value: dict[str, Any]) -> str | None:
+    for key in ("role", "type", "__call__"):
+        if isinstance(value.get(key), str) and value[key].lower() in _ROLES:
+            return _ROLES[value[key].lower()]
+    if any(isinstance(value.get(key), str) for key in ("role", "type", "__call__")):
+        return None
+    if "response_metadata" not in value and "tool_call_id" not in value:
+        return None
+    # The `str` of a message does not say its class; its fields do.
+    return "tool" if "tool_call_id" in value else "ai" if "tool_calls" in value else "human"
+
+
+def _content(content: Any, role: str) -> tuple[str, tuple[str, ...], tuple[Call, ...], int]:
+    if not isinstance(content, list):
+        return ("" if content is None else as_text(content)), (), (), 0
+    texts: list[str] = []
+    thoughts: list[str] = []
+    calls: list[Call] = []
+    references = 0
+    for block in content:
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind in _THOUGHTS:
+            thoughts.append(_thought(block))
+        elif kind in _CALLS and role == "ai":
+            calls.extend(_calls([block]))
+        elif isinstance(block, dict) and isinstance(block.get("text"), str):
+            texts.append(block["text"])
+        elif isinstance(block, dict) and kind in ("image", "image_url", "file", "audio", "video", "document"):
+            references += 1
+            texts.append(as_text(block))
+        elif block:
+            texts.append(as_text(block))
+    return "\n".join(filter(None, texts)), tuple(filter(None, thoughts)), tuple(calls), references
+
+
+def _thought(block: dict[str, Any]) -> str:
+    for key in ("reasoning", "thinking", "text", "summary", "data"):
+        if block.get(key):
+            value = block[key]
+            rows = [v.get("text") for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+            return "\n".join(str(r) for r in rows if r) or as_text(value)
+    return ""
+
+
+def _calls(calls: Any) -> Iterator[Call]:
+    for call in calls if isinstance(calls, list) else ():
+        if not isinstance(call, dict):
+            continue
+        nested = call.get("function")
+        inner: dict[str, Any] = nested if isinstance(nested, dict) else call
+        given: Any = next((inner[k] for k in ("args", "arguments", "input") if inner.get(k) is not None), {})
+        if isinstance(inner.get("name"), str) and inner["name"]:
+            call_id = call.get("id") or call.get("call_id")
+            yield Call(inner["name"], arguments_text(given), call_id if isinstance(call_id, str) else None)
+
+
+# Injected by the framework: the whole state, handed to a tool beside its arguments.
+_INJECTED = ("state", "tool_call_id", "store", "config", "runtime")
+
+
+def arguments_text(given: Any) -> str:
+    """The arguments of a call as text; none is the empty text."""
+    if isinstance(given, str):
+        read = loads(given)
+        given = given if read is None else read
+    if isinstance(given, dict):
+        given = {k: v for k, v in given.items() if not (k in _INJECTED and _injected(k, v))}
+    return as_text(given) if given not in (None, {}, [], "") else ""
+
+
+def _injected(key: str, value: Any) -> bool:
+    if key == "state":
+        return isinstance(value, dict) and ("messages" in value or "remaining_steps" in value)
+    if key == "tool_call_id":
+        return True
+    return value.startswith("<") if isinstance(value, str) else not isinstance(value, int | float)
+
+
+def read_messages(value: Any, depth: int = _DEPTH) -> list[Msg]:
+    """The messages in a value: one, a list (also of lists), or whatever `messages`, `output`, `generations` hold."""
+    if depth <= 0 or value is None:
+        return []
+    if isinstance(value, list):
+        return [m for item in value for m in read_messages(item, depth - 1)]
+    found = read_message(value)
+    if found:
+        return [found]
+    value = plain(value)
+    if not isinstance(value, dict):
+        return []
+    return [m for key in holders(value) for m in read_messages(value[key], depth - 1)]
+
+
+def holders(value: dict[str, Any]) -> tuple[str, ...]:
+    """The keys under which an object may hold messages; one of several keys is a state, told as it is written."""
+    wrapped = len(value) == 1 or not _WRAPPERS.isdisjoint(value) or value.get("__call__") == "Command"
+    return tuple(key for key in (_PLACES if wrapped else _PLACES[:1]) if key in value)

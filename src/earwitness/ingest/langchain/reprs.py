@@ -1,0 +1,84 @@
+"""Python `repr` of LangChain objects, as `json.dumps(default=str)` leaves them. Parsed, never evaluated."""
+
+import ast
+import re
+import warnings
+from typing import Any
+
+_LIMIT = 1 << 20
+_CALL = re.compile(r"[A-Z]\w*\(")
+_FIELD = re.compile(r"(\w+)=")
+# The first field of a message, or of what a model returned, which tells its `str` from ordinary text.
+_MESSAGE = re.compile(r"(?:content=['\"\[]|generations=\[\[)")
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def parse_repr(text: str) -> Any:
+    """What `Name(key=value, ...)` or the `str` of a message says, as a dict; None for any other text.
+
+    The name of a class is kept under `__call__`.
+    """
+    bare = text.strip()
+    if len(bare) > _LIMIT:
+        return None
+    if _MESSAGE.match(bare):
+        return _message(bare)
+    return _expression(bare) if _CALL.match(bare) and bare.endswith(")") else None
+
+
+def _message(text: str) -> dict[str, Any] | None:
+    fields: dict[str, Any] = {}
+    for piece in _pieces(text):
+        match = _FIELD.match(piece)
+        if not match:
+            return None
+        fields[match[1]] = _expression(piece[match.end() :])
+    return fields if isinstance(fields.get("content", fields.get("generations")), str | list) else None
+
+
+def _pieces(text: str) -> list[str]:
+    """The text cut at blanks that stand outside of quotes and brackets."""
+    pieces, start, depth, quote, at = [], 0, 0, "", 0
+    while at < len(text):
+        char = text[at]
+        if quote:
+            at += 1 if char == "\\" else 0
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in _OPEN:
+            depth += 1
+        elif char in _CLOSE:
+            depth -= 1
+        elif char == " " and depth == 0:
+            pieces.append(text[start:at])
+            start = at + 1
+        at += 1
+    return [*pieces, text[start:]]
+
+
+def _expression(text: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a stray backslash in a trace is no fault of ours
+            return _value(ast.parse(text, mode="eval").body)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _value(node: ast.expr) -> Any:
+    """Literals and calls with keywords as plain data; everything else is nothing."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str | int | float | bool) else None
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return [_value(item) for item in node.elts]
+    if isinstance(node, ast.Dict):
+        return {str(_value(k)): _value(v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        given = {word.arg: _value(word.value) for word in node.keywords if word.arg}
+        return {
+            "__call__": node.func.id,
+            **given,
+            **({"__args__": [_value(a) for a in node.args]} if node.args else {}),
+        }
+    return None

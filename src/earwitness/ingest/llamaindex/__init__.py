@@ -1,0 +1,1 @@
+"""LlamaIndex workflows: agents that hand over to each other inside one run."""

@@ -1,0 +1,146 @@
+"""What all LlamaIndex recordings tell in the same way: inputs, calls, handoffs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from earwitness.ingest.chronicle import USER, Chronicle, name_of, text_of, undelivered
+from earwitness.ingest.llamaindex.messages import ToolUse, answered, text, tool_uses
+from earwitness.ingest.record import Made, Place
+from earwitness.ingest.toolkinds import tool_kind
+from earwitness.schema.model import Delivery, Time
+from earwitness.schema.words import Channel, Flag, SightingKind
+
+# State that tools write through the context is not in the stream; neither are files.
+OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
+_KINDS: dict[str, SightingKind] = {"system": "initial", "user": "initial"}
+
+
+class Handoff:
+    """An agent asked for another one to go on."""
+
+    def __init__(self, use: ToolUse, sender: str | None, place: Place) -> None:
+        given = use.arguments if isinstance(use.arguments, dict) else {}
+        self.id, self.sender, self.place = use.id, sender, place
+        self.target = name_of(given.get("to_agent"))
+        self.reason = text_of(given.get("reason"))
+
+
+class Story:
+    """One run.
+
+    Args:
+        trace: its id.
+    """
+
+    def __init__(self, trace: str) -> None:
+        self.book = Chronicle(trace)
+        self.callers: dict[str, tuple[str | None, str]] = {}
+        self.asked: list[Handoff] = []
+        self.waiting: tuple[str | None, str, Place, Time | None] | None = None
+
+    def head(self, place: Place, started_at: Time | None = None) -> Made:
+        """The line of the run."""
+        return self.book.head(place, framework="llamaindex", started_at=started_at, observable=OBSERVABLE)
+
+    def shown(
+        self, agent: str | None, messages: list[dict[str, Any]], place: Place, time: Time | None
+    ) -> Iterator[Made]:
+        """What an agent was given. The whole history is in it, with what other agents gave their tools."""
+        for n, message in enumerate(messages):
+            at, kind = place.at(f"/{n}"), _KINDS.get(str(message.get("role")), "history")
+            yield from self.book.shown(at, agent, text(message), kind, time, self._answer(message))
+            for use in tool_uses(message):
+                known = use.id if use.id in self.callers else None
+                yield from self.book.shown(at, agent, text_of(use.arguments), "history", time, known)
+
+    def _answer(self, message: dict[str, Any]) -> str | None:
+        """The event that a tool message repeats; results of handoffs are none."""
+        call = answered(message)
+        known = call in self.callers and self.callers[call][1] != "handoff"
+        return f"{call}/result" if known else None
+
+    def turn(self, agent: str | None, time: Time | None = None) -> Iterator[Made]:
+        """An agent begins: a handoff to it took effect, and what was said before was not the end."""
+        yield from self._settle(agent, time)
+        if self.waiting:
+            sender, said, place, when = self.waiting
+            self.waiting = None
+            yield from self.book.event(place, "C6", said, sender=sender, time=when, kind="message")
+
+    def end(self, time: Time | None = None) -> Iterator[Made]:
+        """The run is over: what was said last is the answer."""
+        yield from self._settle(None, time)
+        if self.waiting:
+            sender, said, place, when = self.waiting
+            self.waiting = None
+            yield from self.book.event(place, "C1", said, sender=sender, to=(USER,), time=when, kind="result")
+
+    def said(
+        self, agent: str | None, message: dict[str, Any], place: Place, time: Time | None = None, *, more: bool = False
+    ) -> Iterator[Made]:
+        """A model's answer. Without a tool call it may be the last."""
+        yield from self.book.event(place, "C6", text(message, "thinking"), sender=agent, time=time, kind="reasoning")
+        if more or tool_uses(message):
+            yield from self.book.event(place, "C6", text(message), sender=agent, time=time, kind="message")
+        elif text(message):
+            self.waiting = (agent, text(message), place, time)
+
+    def call(self, agent: str | None, use: ToolUse, place: Place, time: Time | None = None) -> Iterator[Made]:
+        """A tool call; one for a handoff waits until it takes effect."""
+        if use.tool == "handoff" and isinstance(use.arguments, dict) and "to_agent" in use.arguments:
+            self.asked.append(Handoff(use, agent, place))
+            return
+        kind = tool_kind(use.tool)
+        yield from self.book.actor(place, use.tool, kind.kind, kind.evidence)
+        yield from self.book.event(
+            place,
+            kind.arguments,
+            text_of(use.arguments),
+            sender=agent,
+            to=(use.tool,),
+            id=use.id,
+            time=time,
+            kind="tool_call",
+        )
+
+    def result(
+        self, call: str, tool: str, content: str, place: Place, time: Time | None = None, flags: tuple[Flag, ...] = ()
+    ) -> Iterator[Made]:
+        """What a tool gave back to the agent that called it."""
+        agent, kind = self.callers.get(call, (None, tool))[0], tool_kind(tool)
+        if "failed" in flags:
+            yield self.book.loss(place, "failed_call", kind.result, "a tool call failed")
+        if "truncated" in flags:
+            yield self.book.loss(place, "truncated", kind.result, "a tool result is only there as a cut repr")
+        yield from self.book.event(
+            place,
+            kind.result,
+            content,
+            sender=tool,
+            to=(agent,) if agent else (),
+            id=f"{call}/result",
+            time=time,
+            kind="tool_result",
+            flags=flags,
+            sender_kind=kind.kind,
+            to_kind="agent",
+        )
+
+    def _settle(self, agent: str | None, time: Time | None) -> Iterator[Made]:
+        """Handoffs asked for: the one to the agent that runs now took effect, others did not."""
+        asked, self.asked = self.asked, []
+        for handoff in asked:
+            if not handoff.target:
+                continue
+            took = handoff.target == agent
+            yield from self.book.event(
+                handoff.place,
+                "C2",
+                handoff.reason or "handoff",
+                sender=handoff.sender,
+                to=(Delivery(handoff.target),) if took else (undelivered(handoff.target),),
+                id=handoff.id,
+                time=time,
+                kind="handoff",
+                flags=() if took else ("not_delivered",),
+            )

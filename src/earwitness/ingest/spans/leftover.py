@@ -1,0 +1,156 @@
+"""Text that no dialect reads: metadata, tags, tool schemas, invocation parameters, span names, resource attributes.
+
+Content switches and masks forget these places, so every text in them that was not told before becomes a log event
+(C6). Only the texts that are new are told: a copy in a parameter is no further disclosure.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from earwitness.ingest.spans.telling import Telling
+from earwitness.ingest.spans.texts import as_text, escaped, loads
+from earwitness.ingest.spans.tree import Node
+
+# Contents of a trace beyond this size are looked through span by span only.
+_JOINED = 1 << 18
+_SHORT = 3
+_LEAST, _MOST = 10**6, 10**19  # numbers as long as those of people, cards and accounts
+_DEPTH = 12
+_SPEAKERS = ("llm", "agent", "workflow")
+_TOLD_KEYS = ("gen_ai.input.messages", "gen_ai.output.messages")
+_OPAQUE = re.compile(
+    r"(?:0x)?[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"|[\w.-]+:[0-9a-fA-F-]{32,36}(?:\|[\w.-]+:[0-9a-fA-F-]{32,36})*"
+    r"|(?:call|chatcmpl|resp|msg|run|toolu|adk|tr)[_-][\w-]{1,}"
+)
+# What looks like a key may be one, unless it stands where an id does.
+_ID = re.compile(r"(?:.*[._])?(?:id|ids|uuid|fingerprint|hash|ns|run)_?|.*(?:Id|ID|_key|Fingerprint)")
+_GENAI = re.compile(r"gen_ai\.[a-z_.]+")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+_FIELD = re.compile(r"[A-Za-z_$][\w.:/-]*")  # a name that a program gave, not a word of anybody
+_NUMBER = re.compile(r"[-+]?\d{1,2}|[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
+# Words of the recorders themselves.
+_RECORDERS_SAY = (
+    "user assistant system tool developer text chat stop tool_call tool_calls tool_call_response function object",
+    "string integer number boolean array true false none null auto json constructor human application/json",
+    "text/plain length invoke_agent execute_tool generate_content invoke_workflow openinference opentelemetry",
+    "python nodejs unset error llm agent chain retriever embedding guardrail evaluator reranker workflow task",
+    "type role content name parts messages openai anthropic internal client server producer consumer span",
+    "generation default output_text input_text message completed tool_use tool_result event.name visible thinking",
+    "reasoning langchain schema humanmessage aimessage systemmessage toolmessage model tool-call tool-result",
+    "textmessage toolcallrequestevent toolcallexecutionevent tool.name tool.args message.role message.content",
+)
+_WORDS = frozenset(word for line in _RECORDERS_SAY for word in line.split())
+# Machine identifiers and counters; ids of people and sessions are none of these.
+_MACHINE = re.compile(
+    r"(?:telemetry\.sdk\.\w+|service\.(?:instance\.id|version)|process\.(?:pid|runtime\.\w+)|os\.\w+|host\.arch"
+    r"|.*\.mime_type|.*\.usage\..*|.*token_count.*|gen_ai\.operation\.name|gen_ai\.response\.(?:id|finish_reasons?)|gen_ai\.tool\.(?:call\.id|type)"
+    r"|(?:.*\.)?span\.kind|mlflow\.spanType|langfuse\.observation\.type|weave\.kind|.*\.(?:invocation_id|event_id|checkpoint_ns|checkpoint_id)|code\.\w+(?:\.\w+)?"
+    r"|logfire\.json_schema|logfire\.span_type|ai\.operationId|(?:sender|recipient)_agent_(?:type|class)|mlflow\.traceRequestId|thread\.\w+)"
+)
+
+
+def tell_rest(t: Telling) -> None:
+    """Tell what is left of every span, once a trace."""
+    known = _Known(t)
+    for node in t.tree.nodes:
+        lines = [f"{key}: {text}" for key, text in _new_texts(known, node)]
+        if lines:
+            _log(t, node, lines, "attributes", node.agent)
+    root = t.tree.nodes[0]
+    names = [n.span.name for n in t.tree.nodes if known.is_new(n.span.name, n)]
+    if names:
+        _log(t, root, names, "span_names", None)
+    for node in t.tree.nodes:
+        lines = [f"{key}: {text}" for key, text in known.rest(node, node.span.resource)]
+        if lines:
+            _log(t, node, lines, "resource", None)
+
+
+def _log(t: Telling, node: Node, lines: list[str], kind: str, sender: str | None) -> None:
+    t.ledger.event(node, "C6", "\n".join(lines), name=kind, kind=kind, sender=sender, time=node.span.end)
+
+
+def _new_texts(known: "_Known", node: Node) -> Iterator[tuple[str, str]]:
+    speaks = node.role in _SPEAKERS and node.facts is not None and not node.facts.silent
+    told = _TOLD_KEYS if speaks else ()
+    return known.rest(node, {k: v for k, v in node.span.attributes.items() if k not in told})
+
+
+class _Known:
+    """The texts that were told of a trace, and those seen since."""
+
+    def __init__(self, t: Telling) -> None:
+        self._own = t.ledger.own
+        told = [n.facts for n in t.tree.nodes if n.facts]
+        self._seen: set[str] = t.ledger.names | {n for f in told for n in (f.model, f.tool, f.call_id) if n}
+        contents = {text for texts in self._own.values() for text in texts}
+        self._seen |= contents
+        self._joined = "\x00".join(contents) if sum(map(len, contents)) <= _JOINED else None
+
+    def rest(self, node: Node, attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """The new texts among attributes, each under its key."""
+        for key, value in attributes.items():
+            if isinstance(value, str) and value in self._seen:
+                continue
+            if isinstance(value, bool | float) or value is None or _MACHINE.fullmatch(key):
+                continue
+            for inner, leaf in _leaves(key, value):
+                opaque = _ID.fullmatch(inner) and _OPAQUE.fullmatch(leaf)
+                if not opaque and self.is_new(leaf, node):
+                    yield key, leaf
+            if isinstance(value, str):
+                self._seen.add(value)
+
+    def is_new(self, text: str, node: Node) -> bool:
+        """Whether a text says something that was not told; from then on it is."""
+        if text in self._seen:
+            return False
+        self._seen.add(text)
+        return not (_says_little(text) or self._told(text, node))
+
+    def _told(self, text: str, node: Node) -> bool:
+        contents: Iterable[str] = (self._joined,) if self._joined is not None else self._own.get(node.index, ())
+        quoted = escaped(text)
+        return any(text in c or quoted in c for c in contents)
+
+
+def _says_little(text: str) -> bool:
+    bare = text.strip()
+    if len(bare) < _SHORT or bare.lower() in _WORDS:
+        return True
+    return any(p.fullmatch(bare) for p in (_MOMENT, _NUMBER, _GENAI))
+
+
+def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The texts in a value under their own keys, also in JSON inside text. A map may be keyed by words: they count."""
+    waiting: list[tuple[str, Any, int]] = [(key, value, 0)]
+    while waiting:
+        name, item, depth = waiting.pop()
+        inner = _inside(item) if isinstance(item, str) and depth < _DEPTH else item
+        if isinstance(inner, dict | list) and depth < _DEPTH:
+            rows = inner.items() if isinstance(inner, dict) else ((name, v) for v in inner)
+            waiting.extend((str(k), v, depth + 1) for k, v in reversed(list(rows)))
+            yield from (("", str(k)) for k in inner if isinstance(inner, dict) and not _FIELD.fullmatch(str(k)))
+        elif text := _as_leaf(item if inner is None else inner):
+            yield name, text
+
+
+def _as_leaf(value: Any) -> str:
+    """The text of a value that is not taken apart further."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict | list):
+        return as_text(value)  # deeper than anybody writes by hand
+    long = isinstance(value, int) and not isinstance(value, bool) and _LEAST <= abs(value) < _MOST
+    return str(value) if long else ""
+
+
+def _inside(text: str) -> Any:
+    """What a text is the JSON of, a text among others."""
+    if text.startswith('"') and text.endswith('"'):
+        inner = loads(f"[{text}]")
+        if isinstance(inner, list) and len(inner) == 1:
+            return inner[0]
+    return loads(text)

@@ -1,0 +1,148 @@
+"""The steps of one trace: items numbered in the order they are told, parties declared once."""
+
+import re
+from typing import Any, NamedTuple
+
+from earwitness.ingest.record import Emit, Made, Place
+from earwitness.ingest.spans.identity import clean_name
+from earwitness.ingest.spans.texts import masked
+from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Trace
+from earwitness.schema.words import ActorKind, Channel, Flag, LossKind, SightingKind
+
+_CUT = re.compile(r"(?:\.\.\.|…) ?\[?truncated\]?\s*\Z", re.IGNORECASE)
+_LOST: dict[Flag, tuple[LossKind, str]] = {
+    "masked": ("masked", "hidden before it was recorded"),
+    "truncated": ("truncated", "cut by the recorder"),
+    "reference": ("reference", "kept elsewhere"),
+}
+
+
+class At(NamedTuple):
+    """Where and when a step was recorded, and the number of its turn."""
+
+    place: Place
+    time: Any = None
+    turn: int | None = None
+
+
+class Steps:
+    """The items of one trace.
+
+    Args:
+        trace: its row.
+        at: where it begins.
+        first: number of the first step, for a record that continues another.
+    """
+
+    def __init__(self, trace: Trace, at: At, first: int = 0) -> None:
+        self.trace = trace.id
+        # What was said, by whom, in which event: those who come later are shown it.
+        self.history: list[tuple[str | None, str, str | None]] = []
+        self._out: list[Emit] = [Made(trace, at.place)]
+        self._seq = first
+        self._names: dict[str, int] = {}
+        self._actors: dict[str, ActorKind] = {}
+
+    def drain(self) -> list[Emit]:
+        """What was made since the last time."""
+        out, self._out = self._out, []
+        return out
+
+    def amend(self, trace: Trace, place: Place) -> None:
+        """Say more of the trace itself."""
+        self._out.append(Made(trace, place))
+
+    def known_agent(self, name: str | None) -> bool:
+        """Whether somebody of this name has acted as an agent."""
+        return self._actors.get(name or "") == "agent"
+
+    def actor(self, name: str | None, kind: ActorKind, evidence: str, place: Place) -> None:
+        """Declare a party; whoever acts as an agent is one."""
+        name = clean_name(name)
+        if name and self._actors.get(name) not in (kind, "agent"):
+            self._actors[name] = kind
+            self._out.append(Made(Actor(trace=self.trace, name=name, kind=kind, evidence=evidence), place))
+
+    # -- what adapters say ---------------------------------------------------------------------------------------
+
+    def event(
+        self,
+        channel: Channel,
+        content: str,
+        at: At,
+        *,
+        kind: str,
+        sender: str | None = None,
+        to: tuple[str | Delivery, ...] = (),
+        id: str | None = None,
+        flags: tuple[Flag, ...] = (),
+        seq: int | None = None,
+        attributes: dict[str, Any] | None = None,
+        remember: bool = True,
+    ) -> str:
+        """Tell a production; `remember` it for those who are shown the conversation later."""
+        flags = tuple(dict.fromkeys((*flags, *marks(content))))
+        for flag in flags:
+            if flag in _LOST:
+                self.lose(_LOST[flag][0], channel, _LOST[flag][1], at.place)
+        name = self._name(id or f"e{self._seq if seq is None else seq}")
+        event = Event(
+            trace=self.trace,
+            id=name,
+            seq=self.next() if seq is None else seq,
+            time=_time(at.time),
+            turn=at.turn,
+            channel=channel,
+            kind=kind,
+            sender=clean_name(sender),
+            to=to,
+            content=content,
+            flags=flags,
+            attributes=attributes,
+        )
+        self._out.append(Made(event, at.place))
+        if remember and content:
+            self.history.append((sender, content, name))
+        return name
+
+    def sighting(self, agent: str | None, content: str, kind: SightingKind, at: At, event: str | None = None) -> None:
+        """Tell that somebody was shown a text."""
+        if content:
+            self.sight(agent, content, kind, at, event, self.next())
+
+    def lose(self, kind: LossKind, channel: Channel | None, detail: str, place: Place, n: int = 1) -> None:
+        """Something happened that the record does not hold."""
+        self._out.append(Made(Loss(trace=self.trace, kind=kind, channel=channel, n=n, detail=detail), place))
+
+    def sight(self, agent: str | None, content: str, kind: SightingKind, at: At, event: str | None, seq: int) -> None:
+        """Tell a sighting under a number that was taken before."""
+        sighting = Sighting(
+            trace=self.trace,
+            actor=clean_name(agent),
+            kind=kind,
+            content=content,
+            seq=seq,
+            time=_time(at.time),
+            event=event,
+        )
+        self._out.append(Made(sighting, at.place))
+
+    def _name(self, name: str) -> str:
+        self._names[name] = n = self._names.get(name, 0) + 1
+        return name if n == 1 else f"{name}.{n}"
+
+    def next(self) -> int:
+        """The number of the next step."""
+        self._seq += 1
+        return self._seq - 1
+
+
+def marks(content: str) -> tuple[Flag, ...]:
+    """The flags that a text shows by itself: masked, truncated."""
+    found: list[Flag] = ["masked"] if masked(content) else []
+    return (*found, "truncated") if _CUT.search(content[-40:]) else tuple(found)
+
+
+def _time(value: Any) -> Any:
+    """A time as it was recorded, if it can be one at all."""
+    return value if isinstance(value, str | int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,177 @@
+"""Messages of the providers' APIs told as a dialogue: chat messages, items of the Responses API, Anthropic blocks.
+
+Such lists name no agent but by `name`; who speaks is followed through handoffs. Until the first one it is the agent
+the adapter names; after a later request of the user it may be any, so nobody is named.
+"""
+
+from collections import deque
+from typing import Any
+
+from earwitness.ingest.dialogue import At, Dialogue
+from earwitness.ingest.spans.facts import Message, Part
+from earwitness.ingest.spans.identity import clean_name, hands_off
+from earwitness.ingest.spans.messages import read_messages
+from earwitness.ingest.spans.texts import as_text, loads
+from earwitness.schema.words import Flag
+
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "human", "model"})
+ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"})
+_LONGEST_NAME = 1 << 10
+_RESULTS = ("output", "result", "results", "outputs")
+
+
+def is_item(value: Any) -> bool:
+    """Whether a value is an item of the Responses API that is no message."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str) or "role" in value:
+        return False
+    kind = value["type"]
+    if kind == "reasoning":
+        return isinstance(value.get("summary"), list)
+    return (kind in ITEMS and isinstance(value.get("call_id"), str)) or (kind.endswith("_call") and "status" in value)
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value is a message with a role."""
+    if not isinstance(value, dict) or not isinstance(value.get("role"), str) or value["role"] not in ROLES:
+        return False
+    return isinstance(value.get("content"), str | list) or isinstance(value.get("tool_calls"), list)
+
+
+class Talk:
+    """Messages and items, in order.
+
+    Args:
+        dialogue: what they become.
+        agent: who speaks at first.
+    """
+
+    def __init__(self, dialogue: Dialogue, agent: str | None) -> None:
+        self.dialogue = dialogue
+        self.agent = agent
+        self._moved = False
+        self._failed: set[str] = set()
+        self._unnamed: deque[tuple[str | None, str]] = deque()
+        self._calls = 0
+
+    def tell(self, raw: Any, at: At, *, agent: str | None = None, target: str | None = None) -> bool:
+        """Tell a message or an item; False where it is neither.
+
+        Args:
+            raw: as recorded.
+            at: where and when.
+            agent: who the record says speaks.
+            target: whom the record says control goes to.
+        """
+        if not isinstance(raw, dict):
+            return False
+        self.agent = agent or self.agent
+        self._note_failures(raw.get("content"))
+        messages = read_messages(raw, "assistant")
+        if not messages and str(raw.get("type", "")).endswith("_call"):
+            return self._hosted(raw, at)
+        for message in messages:
+            self._message(message, raw, at, target)
+        return bool(messages)
+
+    def _note_failures(self, content: Any) -> None:
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and block.get("is_error") is True:
+                self._failed.add(str(block.get("tool_use_id")))
+
+    def _message(self, message: Message, raw: dict[str, Any], at: At, target: str | None) -> None:
+        name = clean_name(message.name)
+        if message.role == "system":
+            self._instruct(message, at)
+        elif message.role == "user" and not self.dialogue.known_agent(name):
+            self._ask(message, at)
+        else:
+            self.agent = name if name and message.role != "tool" else self.agent
+            for part in _joined(message.parts):
+                self._part(part, message, raw, at, target)
+
+    def _instruct(self, message: Message, at: At) -> None:
+        for part in message.parts:
+            self.dialogue.instructions(self.agent, part.text, at)
+
+    def _ask(self, message: Message, at: At) -> None:
+        texts = [p for p in message.parts if p.kind in ("text", "data") and p.text.strip()]
+        for part in message.parts:
+            if part.kind == "tool_response":
+                self._result(part, at, None)
+            elif part.kind in ("blob", "reference"):
+                self.dialogue.sighting(self.agent, part.text, "artifact", at)
+        if texts:
+            self.agent = None if self._moved else self.agent
+            self.dialogue.request("\n".join(p.text for p in texts), at)
+
+    def _part(self, part: Part, message: Message, raw: dict[str, Any], at: At, target: str | None) -> None:
+        if part.kind == "tool_call":
+            self._call(part, at)
+        elif part.kind == "tool_response":
+            self._result(part, at, target)
+        elif part.kind == "reasoning":
+            self.dialogue.think(self.agent, part.text, at, id=_real(message.id))
+        elif part.kind in ("blob", "reference"):
+            self.dialogue.acts(self.agent, at.place)
+            self.dialogue.event("C7", part.text, at, kind="file", sender=self.agent, flags=part.flags)
+        else:
+            flags: tuple[Flag, ...] = ("truncated",) if raw.get("status") == "incomplete" else ()
+            self.dialogue.say(self.agent, part.text, at, id=_real(message.id), flags=flags)
+
+    def _call(self, part: Part, at: At) -> None:
+        call_id = part.id
+        if not call_id:
+            self._calls += 1
+            call_id = f"call-{self._calls}"
+            self._unnamed.append((part.name, call_id))
+        # Whether a call is a handoff shows in its result, whatever the tool is called.
+        self.dialogue.call(self.agent, part.name, part.text, at, call_id, hold=True)
+
+    def _result(self, part: Part, at: At, target: str | None) -> None:
+        call_id = part.id if self.dialogue.open_call(part.id) or not self._unnamed else self._unnamed.popleft()[1]
+        call = self.dialogue.open_call(call_id)
+        target = target or _handed(part.text)
+        if target:
+            self._hand_over(call_id, target, at, call.agent if call else self.agent)
+            return
+        refused = call is not None and hands_off(call.tool)
+        flags: tuple[Flag, ...] = ("failed",) if part.id in self._failed else ()
+        agent = None if call else self.agent
+        self.dialogue.result(call_id, part.text, at, agent=agent, tool=part.name, flags=flags, denied=refused)
+
+    def _hand_over(self, call_id: str | None, target: str, at: At, source: str | None) -> None:
+        self.dialogue.handoff(call_id, target, at, agent=source)
+        self.agent, self._moved = target, True
+
+    def _hosted(self, raw: dict[str, Any], at: At) -> bool:
+        """A tool of the provider's own: one item holds the call and what came back."""
+        call_id = str(raw.get("call_id") or raw.get("id") or "") or None
+        meta = ("id", "call_id", "type", "status", *_RESULTS)
+        given = {k: v for k, v in raw.items() if k not in meta and v is not None}
+        tool = clean_name(raw.get("name")) or raw["type"].removesuffix("_call")
+        back = next((raw[k] for k in _RESULTS if raw.get(k) is not None), None)
+        self.dialogue.call(self.agent, tool, as_text(given), at, call_id)
+        if back is not None:
+            failed: tuple[Flag, ...] = ("failed",) if raw.get("status") == "failed" or raw.get("error") else ()
+            self.dialogue.result(call_id, as_text(back), at, agent=self.agent, tool=tool, flags=failed)
+        return True
+
+
+def _joined(parts: tuple[Part, ...]) -> list[Part]:
+    """Texts of one message are one text."""
+    texts = [p for p in parts if p.kind in ("text", "data") and p.text.strip()]
+    if len(texts) < 2:
+        return list(parts)
+    whole = Part("text", "\n".join(p.text for p in texts))
+    return [whole if p is texts[0] else p for p in parts if p is texts[0] or p not in texts]
+
+
+def _real(item: str | None) -> str | None:
+    """An item's id, unless it is the one that stands for none."""
+    return None if item in (None, "__fake_id__") else item
+
+
+def _handed(output: str) -> str | None:
+    """The agent that the result of a handoff names: `{"assistant": name}`."""
+    value = loads(output) if len(output) < _LONGEST_NAME else None
+    return clean_name(value["assistant"]) if isinstance(value, dict) and value.keys() == {"assistant"} else None
