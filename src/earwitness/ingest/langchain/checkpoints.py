@@ -167,7 +167,7 @@ class Checkpoints:
             framework="langgraph",
             request=self.graph.dialogue.request,
             started_at=next((c.time for c in ordered if c.time), None),
-            observable=OUTER if outer else None,
+            observable=OUTER if outer else ledger.shown(),
             attributes={"thread_id": thread},
         )
         yield from ledger.tell(head, self.place)

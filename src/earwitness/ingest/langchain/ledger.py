@@ -8,7 +8,7 @@ from typing import Any
 from earwitness.ingest.record import Emit, Made, Place
 from earwitness.ingest.spans.texts import flags_of
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Trace
-from earwitness.schema.words import ActorKind, Channel, Flag, Grade, LossKind, SightingKind
+from earwitness.schema.words import CHANNELS, ActorKind, Channel, Flag, Grade, LossKind, SightingKind
 
 USER = "user"
 _LOSSES: dict[Flag, tuple[LossKind, str]] = {
@@ -87,6 +87,11 @@ class Ledger:
         if content.strip():
             self.sightings.append(seen)
         return seen
+
+    def shown(self) -> tuple[Channel, ...]:
+        """Channels that could be seen: nothing records artifacts, and a store shows only where its use was an event."""
+        used = {d.channel for d in self.drafts}
+        return tuple(c for c in CHANNELS if c not in ("C5", "C7") or c in used)
 
     def forget(self, seen: Seen | None) -> None:
         """A sighting that a better one stands for."""

@@ -49,7 +49,7 @@ def tell(runs: list[Run], trace: str, framework: str, attributes: dict[str, Any]
 def _observable(graph: Graph, runs: list[Run]) -> tuple[Channel, ...] | None:
     """A lone root is not the whole run: its children were not recorded."""
     if any(r.above or r.children for r in runs) or all(r.kind in ("llm", "tool") for r in runs):
-        return None
+        return graph.dialogue.ledger.shown()
     channels: tuple[Channel, ...] = ("C2", "C3", "C4", "C5", "C6")
     for channel in channels:
         graph.dialogue.ledger.lose("content_missing", channel, "the record holds the root run only")

@@ -139,7 +139,7 @@ class Thread:
             id=trace,
             framework="langgraph",
             request=dialogue.request,
-            observable=OUTER if outer else None,
+            observable=OUTER if outer else dialogue.ledger.shown(),
             attributes={k: v for k, v in (("thread_id", self.name), ("run_id", self.run)) if v} or None,
         )
         yield from dialogue.ledger.tell(head, self.place)

@@ -130,6 +130,8 @@ def _channel(t: Telling, node: Node, part: Part) -> tuple[Channel, str, tuple[De
     """Where a text goes: to the user, back to the caller, to an agent that was seen reading it, or nowhere."""
     key = fingerprint(part.text)
     if key in t.plan.finals.get(node, ()):
+        if _in_runtime(node):
+            return "C2", "answer", ()
         # Of a model call that stands alone nobody can say who got the answer.
         alone = node.parent is None and node.role == "llm" and node.agent is None
         return "C1", "final", () if alone else to_one(USER, "structural")
@@ -140,6 +142,11 @@ def _channel(t: Telling, node: Node, part: Part) -> tuple[Channel, str, tuple[De
     if reader:
         return "C2", "message", to_one(reader, "consumed")
     return "C6", "output" if part.kind == "data" else "intermediate", ()
+
+
+def _in_runtime(node: Node) -> bool:
+    """Inside a delivery of a runtime between actors: the words go back to the runtime, not to the user."""
+    return any("messaging.operation" in above.span.attributes for above in node.ancestors())
 
 
 def _say_call(t: Telling, node: Node, part: Part) -> None:
