@@ -5,7 +5,10 @@ holds it, that agent is a recipient of the weakest grade, `consumed`. Three kind
 alone: a sighting that names the event; a sighting of the same text; a context that contains the text.
 """
 
+from typing import Any
+
 import ahocorasick_rs
+import pyarrow as pa
 
 from earwitness.schema.case import Case
 
@@ -38,9 +41,11 @@ _OPEN = f"""
     ORDER BY e.trace
 """
 _CONTEXTS = """
-    SELECT s.actor, s.seq, c.text FROM sightings s JOIN contents c USING (content)
-    WHERE s.trace = ? AND s.actor IS NOT NULL AND s.kind <> 'response'
+    SELECT s.trace, s.actor, s.seq, c.text FROM sightings s JOIN contents c USING (content)
+    WHERE s.actor IS NOT NULL AND s.kind <> 'response' AND list_contains(?, s.trace)
 """
+# Traces whose contexts are fetched at once.
+_TOGETHER = 200
 
 
 def resolve(case: Case) -> int:
@@ -54,12 +59,23 @@ def resolve(case: Case) -> int:
 
 
 def _find_contained(case: Case) -> None:
-    by_trace: dict[int, list[tuple[int, int, str | None, str]]] = {}
-    for trace, *event in case.rows(_OPEN):
-        by_trace.setdefault(trace, []).append(tuple(event))
-    found = [pair for trace, events in by_trace.items() for pair in _contained(events, case.rows(_CONTEXTS, [trace]))]
+    events = _by_trace(case.rows(_OPEN))
+    traces, found = list(events), list[tuple[int, str]]()
+    for at in range(0, len(traces), _TOGETHER):
+        some = traces[at : at + _TOGETHER]
+        contexts = _by_trace(case.rows(_CONTEXTS, [some]))
+        found += [pair for t in some if t in contexts for pair in _contained(events[t], contexts[t])]
     if found:
-        case.con.executemany("INSERT INTO contained VALUES (?, ?)", found)
+        columns = {"event": [event for event, _ in found], "actor": [actor for _, actor in found]}
+        case.insert("contained", pa.table(columns))
+
+
+def _by_trace(rows: list[tuple[Any, ...]]) -> dict[int, list[Any]]:
+    """The rest of each row, by the trace it begins with."""
+    out: dict[int, list[Any]] = {}
+    for trace, *rest in rows:
+        out.setdefault(trace, []).append(tuple(rest))
+    return out
 
 
 def _contained(
