@@ -1,10 +1,6 @@
 """Earwitness: offline trace forensics for multi-agent LLM systems."""
 
-from importlib.metadata import PackageNotFoundError, version
-
-try:
-    __version__ = version("earwitness")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
+# The one place of the version; the build reads it from here.
+__version__ = "0.1.0"
 
 __all__ = ["__version__"]

@@ -1,5 +1,6 @@
 """What several commands share: opening cases, watching progress, importing."""
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from earwitness.schema.errors import CaseError, InputError
-from earwitness.schema.progress import Progress
+from earwitness.schema.progress import Progress, silent
 
 if TYPE_CHECKING:
     from earwitness.ingest.loader import Loader
@@ -78,14 +79,15 @@ def _nothing_known(case: "Case", sources: list["Source"]) -> str:
 @contextmanager
 def watching(*, quiet: bool) -> Iterator[Progress]:
     """A progress line on stderr while work goes on; nothing where nobody looks."""
+    # Nobody watches: then the library that draws is not even loaded.
+    if quiet or not sys.stderr.isatty():
+        yield silent
+        return
     from rich.console import Console
     from rich.progress import Progress as Bars
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda what, done: None
-        return
     columns: tuple[Any, ...] = (
         SpinnerColumn(),
         TextColumn("{task.description}"),

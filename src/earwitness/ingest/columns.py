@@ -68,9 +68,9 @@ def encode(texts: Sequence[str]) -> tuple[list[bytes], list[bool]]:
         return raw, [any(0xD800 <= ord(c) < 0xE000 for c in t) for t in texts]
 
 
-def content_id(raw: bytes) -> bytes:
-    """BLAKE2b-128 of a text in UTF-8: no text can be made that hides behind another's id."""
-    return blake2b(raw, digest_size=16).digest()
+def content_ids(raw: Sequence[bytes]) -> list[bytes]:
+    """BLAKE2b-128 of texts in UTF-8: no text can be made that hides behind another's id."""
+    return [blake2b(r, digest_size=16).digest() for r in raw]
 
 
 def uuids(ids: Sequence[bytes]) -> pa.Array:

@@ -18,27 +18,33 @@ SHORTEST = 24
 # A response is an agent's own words; what an agent sent itself it had before.
 _SHOWN = "s.actor IS NOT NULL AND s.kind <> 'response' AND s.actor IS DISTINCT FROM e.sender AND s.seq > e.seq"
 
-_CONSUMED = f"""
+# Who was shown what is settled before any text is read: reading texts is what costs.
+_SHOWN_TO = f"""
+    CREATE OR REPLACE TEMP TABLE shown AS
+    SELECT DISTINCT e.event, s.actor, NULL::UUID AS content
+    FROM events e JOIN sightings s ON s.trace = e.trace AND s.event_id = e.event_id WHERE {_SHOWN}
+    UNION
+    SELECT DISTINCT e.event, s.actor, e.content
+    FROM events e JOIN sightings s ON s.trace = e.trace AND s.content = e.content WHERE {_SHOWN}
+"""
+_CONSUMED = """
     INSERT INTO deliveries
-    WITH shown AS (
-        SELECT e.event, s.actor FROM events e JOIN sightings s ON s.trace = e.trace AND s.event_id = e.event_id
-        WHERE {_SHOWN}
-        UNION
-        SELECT e.event, s.actor FROM events e JOIN sightings s ON s.trace = e.trace AND s.content = e.content
-        JOIN contents c ON c.content = e.content WHERE {_SHOWN} AND length(c.text) >= {SHORTEST}
-        UNION
-        SELECT event, actor FROM contained
-    )
     SELECT DISTINCT event, actor, 'consumed', true FROM shown
     WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = shown.event AND d.recipient = shown.actor)
 """
+_KNOWN = "DELETE FROM shown USING deliveries d WHERE d.event = shown.event AND d.recipient = shown.actor"
+_SHORT = f"DELETE FROM shown USING contents c WHERE c.content = shown.content AND length(c.text) < {SHORTEST}"
 
 # Only events nobody is known to have received are searched for inside longer contexts.
-_OPEN = f"""
-    SELECT e.trace, e.event, e.seq, e.sender, c.text FROM events e JOIN contents c USING (content)
-    WHERE length(c.text) >= {SHORTEST} AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = e.event)
+_OPEN = """
+    CREATE OR REPLACE TEMP TABLE open_event AS
+    SELECT e.trace, e.event, e.seq, e.sender, e.content FROM events e
+    WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = e.event)
       AND EXISTS (SELECT 1 FROM sightings s WHERE s.trace = e.trace AND s.actor IS DISTINCT FROM e.sender)
-    ORDER BY e.trace
+"""
+_OPEN_TEXTS = f"""
+    SELECT e.trace, e.event, e.seq, e.sender, c.text FROM open_event e JOIN contents c USING (content)
+    WHERE length(c.text) >= {SHORTEST} ORDER BY e.trace
 """
 _CONTEXTS = """
     SELECT s.trace, s.actor, s.seq, c.text FROM sightings s JOIN contents c USING (content)
@@ -51,15 +57,20 @@ _TOGETHER = 200
 def resolve(case: Case) -> int:
     """Add deliveries of grade `consumed`; gives their number. Needs the order of events and sightings settled."""
     before = case.count("deliveries")
-    case.execute("CREATE OR REPLACE TEMP TABLE contained (event BIGINT, actor VARCHAR)")
+    case.execute(_SHOWN_TO)
+    case.execute(_KNOWN)
+    if case.count("shown"):
+        case.execute(_SHORT)
     _find_contained(case)
     case.execute(_CONSUMED)
-    case.execute("DROP TABLE contained")
+    case.execute("DROP TABLE shown")
     return case.count("deliveries") - before
 
 
 def _find_contained(case: Case) -> None:
-    events = _by_trace(case.rows(_OPEN))
+    case.execute(_OPEN)
+    events = _by_trace(case.rows(_OPEN_TEXTS) if case.count("open_event") else [])
+    case.execute("DROP TABLE open_event")
     traces, found = list(events), list[tuple[int, str]]()
     for at in range(0, len(traces), _TOGETHER):
         some = traces[at : at + _TOGETHER]
@@ -67,7 +78,7 @@ def _find_contained(case: Case) -> None:
         found += [pair for t in some if t in contexts for pair in _contained(events[t], contexts[t])]
     if found:
         columns = {"event": [event for event, _ in found], "actor": [actor for _, actor in found]}
-        case.insert("contained", pa.table(columns))
+        case.insert("shown", pa.table(columns))
 
 
 def _by_trace(rows: list[tuple[Any, ...]]) -> dict[int, list[Any]]:

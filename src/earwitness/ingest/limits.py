@@ -17,7 +17,7 @@ class Limits:
         nesting: archives within archives.
     """
 
-    block: int = 8 * MIB
+    block: int = 16 * MIB
     line: int = 256 * MIB
     expand_free: int = 64 * MIB
     expand_ratio: int = 300

@@ -6,6 +6,7 @@ from pkgutil import iter_modules
 from typing import Any, cast
 
 from earwitness.ingest import adapters
+from earwitness.ingest.adapters import canonical
 from earwitness.ingest.record import Adapter
 
 
@@ -26,5 +27,7 @@ def fits(adapter: Adapter, value: Any) -> bool:
 
 
 def adapter_for(value: Any) -> Adapter | None:
-    """The first adapter that knows the record."""
+    """The first adapter that knows the record. The program's own format is asked before the others are even loaded."""
+    if fits(canonical.ADAPTER, value):
+        return canonical.ADAPTER
     return next((a for a in find_adapters() if fits(a, value)), None)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from earwitness.ingest.columns import Ints, Places, clean, content_id, encode, json_texts, strings, uuids
+from earwitness.ingest.columns import Ints, Places, clean, content_ids, encode, json_texts, strings, uuids
 from earwitness.schema.case import Case
 from earwitness.schema.model import Actor, Delivery, Event, Label, Line, Loss, Rule, Sighting, Trace, Value
 from earwitness.schema.times import column as time_column
@@ -79,7 +79,7 @@ def _lists(items: Sequence[Any], *names: str) -> dict[str, list[list[Any]]]:
 def _contents(items: Sequence[Any], numbers: Numbers) -> tuple[Rows, pa.Array, list[bool]]:
     """Rows of texts not seen before, the content id of each item, and whether its text was escaped."""
     raw, escaped = encode(_column(items, "content"))
-    ids = list(map(content_id, raw))
+    ids = content_ids(raw)
     fresh = numbers.fresh(ids)
     texts = {"content": uuids([ids[n] for n in fresh]), "text": strings([raw[n] for n in fresh])}
     return iter([("contents", texts)] if fresh else []), uuids(ids), escaped
