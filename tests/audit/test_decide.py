@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earwitness.audit.pipeline import STAGES, Request, audit
+from earwitness.audit.rulesets import LITERAL
 from earwitness.ingest.loader import Loader
 from earwitness.schema.case import Case
 from earwitness.schema.model import Actor, Event, Line, Trace, Value
-from earwitness.schema.policy import Member, Policy, PolicyRule
+from earwitness.schema.policy import Member, Policy, PolicyRule, PolicyValue
 from earwitness.schema.words import Channel
 
 AGENTS = ("lead", "worker", "helper")
@@ -151,3 +152,16 @@ def test_a_rule_may_use_an_alias_of_the_roster(tmp_path: Path) -> None:
         deny = PolicyRule(effect="sanitize", recipients=("worker",))
         found = verdicts(case, Policy(default="allow", roster=(member,), rules=(deny,)))
         assert {row[2] for row in found if row[4] == "sanitize"} == {"clerk"}
+
+
+def test_contents_are_scanned_again_only_where_something_changed(tmp_path: Path) -> None:
+    """Matches planted by hand survive an audit that need not scan, and are gone after one that must."""
+    with Case() as case:
+        Loader(case).load([corpus(tmp_path / "t.jsonl")])
+        verdicts(case, Policy(default="allow"))
+        case.execute("DELETE FROM matches")
+        assert verdicts(case, Policy(default="sanitize")) == []
+        more = Policy(values=(PolicyValue(attribute="name", value="about"),))
+        assert len(verdicts(case, more)) > 18
+        audit(case, Request(rules=LITERAL), STAGES[:2])
+        assert case.count("matches") == 3

@@ -1,5 +1,6 @@
 """The measuring detector: which known value stands in which content."""
 
+import msgspec
 import polars as pl
 import pyarrow as pa
 
@@ -37,9 +38,15 @@ _OWNED = """
 
 
 def detect(case: Case, rules: RuleSet, progress: Progress) -> int:
-    """Fill `matches`; gives their number. Every distinct content is scanned once."""
-    case.clear("matches")
+    """Fill `matches`; gives their number. Every distinct content is scanned once.
+
+    Where neither contents, values nor the way to match have changed since the last time, nothing is scanned.
+    """
     describe_values(case)
+    state = _state(case, rules)
+    if case.meta("detected") == state:
+        return case.count("matches")
+    case.clear("matches")
     needles = patterns(case, rules)
     case.execute(
         "CREATE OR REPLACE TEMP TABLE hit (content UUID, pattern BIGINT, start BIGINT, stop BIGINT, hits BIGINT)"
@@ -47,7 +54,18 @@ def detect(case: Case, rules: RuleSet, progress: Progress) -> int:
     _scan_all(case, Scanner(needles["needle"].to_list(), whole=rules.whole), progress)
     case.execute(_OWNED.format(weak=rules.weak_below))
     case.execute("DROP TABLE hit")
+    case.set_meta("detected", state)
     return case.count("matches")
+
+
+def _state(case: Case, rules: RuleSet) -> str:
+    """What detection depends on, in short: an import changes the counts, a policy the values, an option the rules."""
+    values = case.rows("""
+        SELECT count(*), bit_xor(hash(value, text, aliases, scope, trace, scenario))::VARCHAR,
+               sum(hash(value, text))::VARCHAR FROM vault
+    """)
+    sizes = [case.count(t) for t in ("contents", "events", "sightings", "sources")]
+    return msgspec.json.encode([rules, values, sizes]).decode()
 
 
 def _scan_all(case: Case, scanner: Scanner, progress: Progress) -> None:

@@ -16,8 +16,17 @@ KEY_VARIABLE = "EARWITNESS_KEY"
 
 def describe_values(case: Case) -> None:
     """Give every value a fingerprint and, where nobody gave one, a type."""
-    frame = case.frame("SELECT value, attribute, text, value_type, type_origin FROM vault")
     key = fingerprint_key(case)
+    if case.meta("described_with") != (mark := fingerprint(key, "")):
+        case.execute("UPDATE vault SET fingerprint = NULL")
+        case.set_meta("described_with", mark)
+    # Values described before, under the same key, stay as they are.
+    frame = case.frame("""
+        SELECT value, attribute, text, value_type, type_origin FROM vault
+        WHERE fingerprint IS NULL OR value_type IS NULL
+    """)
+    if frame.is_empty():
+        return
     texts = {t: fingerprint(key, t) for t in frame["text"].unique()}
     pairs = zip(frame["attribute"], frame["text"], strict=True)
     inferred = {(a, t): infer_type(a, t) for a, t in dict.fromkeys(pairs)}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from earwitness.ingest.record import Place, Record, Skip
 from earwitness.ingest.stream import Readable
@@ -21,6 +20,8 @@ _NAMES = """
 
 def parquet_rows(stream: Readable) -> Iterator[Record | Skip]:
     """Rows of a Parquet file as objects; `line` counts rows."""
+    import pyarrow.parquet as pq
+
     with tempfile.TemporaryFile() as file:
         while chunk := stream.read(_CHUNK):
             file.write(chunk)
@@ -32,7 +33,7 @@ def parquet_rows(stream: Readable) -> Iterator[Record | Skip]:
             yield Skip("unparseable", f"not a readable Parquet file: {type(error).__name__}", Place(0, 0, 0))
 
 
-def _batches(file: pq.ParquetFile) -> Iterator[dict[str, Any]]:
+def _batches(file: Any) -> Iterator[dict[str, Any]]:
     for batch in file.iter_batches(batch_size=_ROWS):
         yield from batch.to_pylist()
 

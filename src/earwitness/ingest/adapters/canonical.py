@@ -67,8 +67,7 @@ class _Canonical:
 def _keys(items: list[Item]) -> int:
     """Keys that lines must have held for these items; only two fields of them hold objects."""
     lines: list[dict[str, Any]] = msgspec.to_builtins(items)
-    inner = [line["attributes"] for line in lines if "attributes" in line]
-    inner += [d for line in lines if "to" in line for d in line["to"] if type(d) is dict]
+    inner = [v for line in lines for v in (line.get("attributes"), *line.get("to", ())) if type(v) is dict]
     return sum(map(len, lines)) + keys_kept(inner)
 
 
