@@ -84,3 +84,30 @@ def import_alone(path: Path, folder: Path, times: int) -> float:
         found.append(float(run(sys.executable, "-c", _IMPORT, path, case).output))
         case.unlink()
     return min(found)
+
+
+_AGAIN = """
+import sys, time
+from pathlib import Path
+from earwitness.audit.pipeline import Request, audit
+from earwitness.ingest.loader import Loader
+from earwitness.schema.case import Case
+from earwitness.schema.policy import Policy, PolicyRule
+started = time.perf_counter()
+with Case(sys.argv[2]) as case:
+    Loader(case).load([Path(sys.argv[1])])
+    audit(case, Request())
+    first = time.perf_counter() - started
+    changed = Policy(rules=(PolicyRule(effect="allow", channels=("C2",)),))
+    started = time.perf_counter()
+    audit(case, Request(policy=changed))
+    print((time.perf_counter() - started) / first)
+"""
+
+
+def judged_again(path: Path, folder: Path) -> float:
+    """Time of judging a stored case under a changed policy, as a part of the time of its first audit."""
+    case = folder / "again.duckdb"
+    share = float(run(sys.executable, "-c", _AGAIN, path, case).output)
+    case.unlink()
+    return share

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from measure import EARWITNESS, Run, best, import_alone, program, run
+from measure import EARWITNESS, Run, best, import_alone, judged_again, program, run
 from rich.console import Console
 from rich.table import Table
 
@@ -61,6 +61,7 @@ def throughput(folder: Path, megabytes: float) -> Iterator[Figure]:
     literal = program(folder, "audit", path, "--rules", "literal", times=2)
     yield from _against("audit --rules literal", literal, yard["both"], 4, size)
     yield from _against("audit", program(folder, "audit", path, times=2), yard["both"], 8, size)
+    yield Figure("judged again under another policy / first audit", judged_again(path, folder), "x", 0.1)
     path.unlink()
 
 

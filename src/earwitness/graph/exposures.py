@@ -14,7 +14,7 @@ from earwitness.schema.case import Case
 
 # Vault access: the agent obtains the value before anyone tells it, by initial input, tool result or memory read.
 _ACCESS = """
-    CREATE OR REPLACE TEMP TABLE access AS
+    INSERT INTO access
     WITH held AS (SELECT m.content, m.value, v.scope, v.trace, v.scenario
                   FROM matches m JOIN vault v USING (value) WHERE m.standing = 'confirmed'),
     shown AS (
@@ -90,18 +90,28 @@ _WRITE = """
 
 def find_exposures(case: Case) -> int:
     """Fill `origins` and `exposures`; gives the number of exposures."""
-    case.clear("origins", "exposures")
-    case.execute(_ACCESS)
-    case.execute(_ORIGINS)
+    case.clear("exposures")
+    _find_access(case)
     case.execute(_EXPOSURES)
     _register(case, "way", _ways(case))
     _register(case, "reached", realised(case))
     case.execute(_WRITE)
     case.execute("DROP TABLE exposed")
-    case.execute("DROP TABLE access")
     for name in ("way", "reached"):
         case.con.unregister(name)
     return case.count("exposures")
+
+
+def _find_access(case: Case) -> None:
+    """Fill `access` and `origins`, unless they still hold: they depend on matches and parties, on no rule."""
+    parties = case.rows("SELECT count(*), bit_xor(hash(trace, actor, kind))::VARCHAR FROM parties")
+    aliases = case.rows("SELECT count(*), bit_xor(hash(alias, actor))::VARCHAR FROM aliases")
+    state = f"{case.meta('detected')} {parties} {aliases}"
+    if case.meta("accessed") != state:
+        case.clear("access", "origins")
+        case.execute(_ACCESS)
+        case.execute(_ORIGINS)
+        case.set_meta("accessed", state)
 
 
 def _register(case: Case, name: str, table: pa.Table) -> None:

@@ -292,6 +292,17 @@ _TABLES = (
         authorised BOOLEAN NULL where no policy rules"""),
     ),
     Table(
+        "access",
+        "Agents that obtained a value by a vault channel, before or beside being told.",
+        "graph",
+        columns("""
+        trace INTEGER the trace
+        value BIGINT the value
+        agent VARCHAR who obtained it
+        seq BIGINT when, for the first time
+        access VARCHAR initial, C4 or C5"""),
+    ),
+    Table(
         "origins",
         "The disclosing agent of each value in each trace: the earliest to obtain it by a vault channel.",
         "graph",
