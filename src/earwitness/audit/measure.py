@@ -148,21 +148,14 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 
-def measure(case: Case, reached: pa.Table) -> int:
-    """Fill `coverage` and `measures`; gives the number of figures.
-
-    Args:
-        case: after `decide` and `find_exposures`.
-        reached: realised distances (`earwitness.graph.exposures.realised`).
-    """
+def measure(case: Case) -> int:
+    """Fill `coverage` and `measures` of a case after `decide` and `find_exposures`; gives the number of figures."""
     assess(case)
     case.clear("measures")
-    case.con.register("reached", reached)
     case.execute(_FACTS)
     for one in MEASURES:
         _record(case, one)
     case.execute("DROP TABLE fact")
-    case.con.unregister("reached")
     return case.count("measures")
 
 

@@ -11,7 +11,7 @@ from earwitness.audit.detect import detect
 from earwitness.audit.measure import measure
 from earwitness.audit.policies import apply_policy
 from earwitness.audit.rulesets import DEFAULT, RuleSet
-from earwitness.graph.exposures import find_exposures, realised
+from earwitness.graph.exposures import find_exposures
 from earwitness.schema.case import Case
 from earwitness.schema.policy import Policy, PolicyValue, load_policy
 from earwitness.schema.progress import Progress, silent
@@ -61,7 +61,7 @@ def _graph(case: Case, request: Request) -> None:
 
 
 def _measure(case: Case, request: Request) -> None:
-    measure(case, realised(case))
+    measure(case)
 
 
 STAGES: tuple[Stage, ...] = (
@@ -74,14 +74,18 @@ STAGES: tuple[Stage, ...] = (
 
 
 def audit(case: Case, request: Request, stages: Sequence[Stage] = STAGES) -> dict[str, float]:
-    """Judge an imported case; gives the seconds each stage took. Running it again judges anew, without importing."""
+    """Judge an imported case; gives the seconds each stage took. Running it again judges anew, without importing.
+
+    All or nothing: an audit that is killed leaves the findings of the one before.
+    """
     seconds = {}
-    for stage in stages:
-        started = time.monotonic()
-        request.progress(stage.name, 0)
-        with case.stage(stage.name, {"rules": request.rules.name}, request.policy_sha256):
-            stage.run(case, request)
-        seconds[stage.name] = time.monotonic() - started
+    with case.transaction():
+        for stage in stages:
+            started = time.monotonic()
+            request.progress(stage.name, 0)
+            with case.stage(stage.name, {"rules": request.rules.name}, request.policy_sha256):
+                stage.run(case, request)
+            seconds[stage.name] = time.monotonic() - started
     return seconds
 
 

@@ -93,29 +93,24 @@ def find_exposures(case: Case) -> int:
     case.clear("exposures")
     _find_access(case)
     case.execute(_EXPOSURES)
-    _register(case, "way", _ways(case))
-    _register(case, "reached", realised(case))
+    case.con.register("way", _ways(case))
     case.execute(_WRITE)
     case.execute("DROP TABLE exposed")
-    for name in ("way", "reached"):
-        case.con.unregister(name)
+    case.con.unregister("way")
     return case.count("exposures")
 
 
 def _find_access(case: Case) -> None:
-    """Fill `access` and `origins`, unless they still hold: they depend on matches and parties, on no rule."""
+    """Fill `access`, `origins` and `reached`, unless they still hold: no rule has a part in them."""
     parties = case.rows("SELECT count(*), bit_xor(hash(trace, actor, kind))::VARCHAR FROM parties")
     aliases = case.rows("SELECT count(*), bit_xor(hash(alias, actor))::VARCHAR FROM aliases")
     state = f"{case.meta('detected')} {parties} {aliases}"
     if case.meta("accessed") != state:
-        case.clear("access", "origins")
+        case.clear("access", "origins", "reached")
         case.execute(_ACCESS)
         case.execute(_ORIGINS)
+        case.insert("reached", realised(case))
         case.set_meta("accessed", state)
-
-
-def _register(case: Case, name: str, table: pa.Table) -> None:
-    case.con.register(name, table)
 
 
 def _ways(case: Case) -> pa.Table:
@@ -158,7 +153,7 @@ def realised(case: Case) -> pa.Table:
             "trace": starts["trace"].to_arrow().take(found.start),
             "origin": starts["sender"].to_arrow().take(found.start),
             "actor": nodes["sender"].to_arrow().take(found.node),
-            "hops": found.hops,
+            "hops": found.hops.astype(np.int32),
         }
     )
 

@@ -39,6 +39,7 @@ class Case:
     def __init__(self, path: Path | str | None = None, *, create: bool = True, read_only: bool = False) -> None:
         self.path = Path(path) if path else None
         self.con = _connect(self.path, create, read_only)
+        self._open = False
         self._prepare(read_only)
 
     def __enter__(self) -> Self:
@@ -101,17 +102,30 @@ class Case:
         self.execute("INSERT INTO meta VALUES (?, ?)", [key, value])
 
     @contextmanager
-    def stage(self, name: str, parameters: dict[str, Any], policy_sha256: str | None = None) -> Iterator[None]:
-        """All or nothing: a stage that is killed or fails leaves the case as it was; a finished one is on record."""
-        started = time.monotonic()
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: what fails or is killed inside leaves the case as it was. Inside another it is part of that."""
+        if self._open:
+            yield
+            return
         self.execute("BEGIN")
+        self._open = True
         try:
             yield
         except BaseException:
             self.execute("ROLLBACK")
             raise
-        self._record(name, parameters, policy_sha256, time.monotonic() - started)
-        self.execute("COMMIT")
+        else:
+            self.execute("COMMIT")
+        finally:
+            self._open = False
+
+    @contextmanager
+    def stage(self, name: str, parameters: dict[str, Any], policy_sha256: str | None = None) -> Iterator[None]:
+        """A transaction that is put on record when it has succeeded."""
+        started = time.monotonic()
+        with self.transaction():
+            yield
+            self._record(name, parameters, policy_sha256, time.monotonic() - started)
 
     def _record(self, name: str, parameters: dict[str, Any], policy: str | None, seconds: float) -> None:
         made = sum(self.count(t.name) for t in TABLES.values() if t.stage == name)

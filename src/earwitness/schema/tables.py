@@ -303,6 +303,16 @@ _TABLES = (
         access VARCHAR initial, C4 or C5"""),
     ),
     Table(
+        "reached",
+        "Realised distances: C2 edges that occurred, from each disclosing agent to the actors of its trace.",
+        "graph",
+        columns("""
+        trace INTEGER the trace
+        origin VARCHAR disclosing agent
+        actor VARCHAR who can be reached
+        hops INTEGER edges between them; 0 for the agent itself"""),
+    ),
+    Table(
         "origins",
         "The disclosing agent of each value in each trace: the earliest to obtain it by a vault channel.",
         "graph",
