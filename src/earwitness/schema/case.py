@@ -103,7 +103,7 @@ class Case:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing: what fails or is killed inside leaves the case as it was. Inside another it is part of that."""
+        """All or nothing: what fails or is killed inside leaves the case as it was. Transactions may be nested."""
         if self._open:
             yield
             return
