@@ -99,7 +99,7 @@ def _looked_at(head: bytes) -> str:
     kind = "binary data" if b"\x00" in head else "text"
     return (
         f"{kind} that does not begin with a JSON value; looked for JSON lines, one JSON value, a JSON array, "
-        "concatenated JSON, server-sent events, log lines with JSON, gzip, zstd, xz, bzip2, zip, tar, Parquet and SQLite"
+        "concatenated JSON, server-sent events, log lines with JSON, gzip, zstd, xz, bzip2, zip, tar, Parquet, SQLite"
     )
 
 
