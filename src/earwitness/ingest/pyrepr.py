@@ -5,6 +5,7 @@ import io
 import re
 import tokenize
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,10 +23,15 @@ def read_repr(text: str) -> Any:
 
 
 def _parse(text: str) -> Any:
+    return evaluate(text, _value)
+
+
+def evaluate(text: str, value: Callable[[ast.expr], Any]) -> Any:
+    """What `value` reads from the syntax tree of an expression, which is never run; None where it is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a stray backslash in a trace is no fault of ours
-            return _value(ast.parse(text, mode="eval").body)
+            return value(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         return None
 

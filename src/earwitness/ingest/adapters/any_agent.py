@@ -8,7 +8,7 @@ kept for the first call only), nor delegation: a file is the run of one agent.
 from typing import Any
 
 from earwitness.ingest.record import Context, Record, Skip
-from earwitness.ingest.spans.build import as_dict, is_error, make_span, read_events
+from earwitness.ingest.spans.build import as_dict, sdk_span
 from earwitness.ingest.spans.reader import SpanReader
 
 
@@ -29,32 +29,15 @@ class _AnyAgent:
         for n, row in enumerate(record.value["spans"]):
             place = record.place.at(f"/spans/{n}")
             span = (
-                _span(row, place) if isinstance(row, dict) else Skip("unparseable", "a span that is no object", place)
+                sdk_span(row, place, as_dict(row.get("parent")).get("span_id"))
+                if isinstance(row, dict)
+                else Skip("unparseable", "a span that is no object", place)
             )
             parts.append(Record(span, place))
         return parts
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)
-
-
-def _span(row: dict[str, Any], place: Any) -> Any:
-    context, status = as_dict(row.get("context")), as_dict(row.get("status"))
-    return make_span(
-        place,
-        trace=context.get("trace_id"),
-        span=context.get("span_id"),
-        parent=as_dict(row.get("parent")).get("span_id"),
-        name=row.get("name"),
-        start=row.get("start_time"),
-        end=row.get("end_time"),
-        attributes=as_dict(row.get("attributes")),
-        events=read_events(row.get("events")),
-        failed=is_error(status.get("status_code")),
-        status=status.get("description"),
-        resource=as_dict(as_dict(row.get("resource")).get("attributes")),
-        scope=as_dict(row.get("scope")).get("name"),
-    )
 
 
 ADAPTER = _AnyAgent()

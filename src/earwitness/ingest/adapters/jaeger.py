@@ -15,6 +15,9 @@ from earwitness.ingest.spans.reader import SpanReader
 from earwitness.ingest.spans.span import SpanEvent
 from earwitness.schema.times import to_nanos
 
+# What is called a scope today was called a library in older versions of OpenTelemetry.
+_SCOPES = tuple(f"otel.{word}.name" for word in ("scope", "library"))
+
 
 class _Jaeger:
     NAME = "jaeger"
@@ -77,7 +80,7 @@ def _span(row: dict[str, Any], process: dict[str, Any], place: Place) -> Any:
         failed=tags.get("error") in (True, "true") or is_error(tags.get("otel.status_code")),
         status=tags.get("otel.status_description"),
         resource=resource,
-        scope=tags.get("otel.scope.name") or tags.get("otel.library.name"),
+        scope=next((tags[key] for key in _SCOPES if tags.get(key)), None),
     )
 
 

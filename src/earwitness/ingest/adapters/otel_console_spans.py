@@ -9,7 +9,7 @@ content the instrumentation was told not to capture is not there either.
 from typing import Any
 
 from earwitness.ingest.record import Context, Record
-from earwitness.ingest.spans.build import as_dict, is_error, make_span, read_events
+from earwitness.ingest.spans.build import sdk_span
 from earwitness.ingest.spans.reader import SpanReader
 
 
@@ -25,29 +25,10 @@ class _ConsoleSpans:
         return "parent_id" in value and "attributes" in value and "trace_id" in context and "span_id" in context
 
     def split(self, record: Record) -> list[Record]:
-        return [Record(_span(record), record.place)]
+        return [Record(sdk_span(record.value, record.place, record.value.get("parent_id")), record.place)]
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)
-
-
-def _span(record: Record) -> Any:
-    row, context = record.value, record.value["context"]
-    status = as_dict(row.get("status"))
-    return make_span(
-        record.place,
-        trace=context.get("trace_id"),
-        span=context.get("span_id"),
-        parent=row.get("parent_id"),
-        name=row.get("name"),
-        start=row.get("start_time"),
-        end=row.get("end_time"),
-        attributes=as_dict(row.get("attributes")),
-        events=read_events(row.get("events")),
-        failed=is_error(status.get("status_code")),
-        status=status.get("description"),
-        resource=as_dict(as_dict(row.get("resource")).get("attributes")),
-    )
 
 
 ADAPTER = _ConsoleSpans()

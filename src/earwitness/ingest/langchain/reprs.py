@@ -2,8 +2,9 @@
 
 import ast
 import re
-import warnings
 from typing import Any
+
+from earwitness.ingest.pyrepr import evaluate
 
 _LIMIT = 1 << 20
 _CALL = re.compile(r"[A-Z]\w*\(")
@@ -58,12 +59,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _expression(text: str) -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a stray backslash in a trace is no fault of ours
-            return _value(ast.parse(text, mode="eval").body)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
+    return evaluate(text, _value)
 
 
 def _value(node: ast.expr) -> Any:

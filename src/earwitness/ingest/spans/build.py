@@ -52,6 +52,26 @@ def make_span(
     )
 
 
+def sdk_span(row: dict[str, Any], place: Place, parent: Any) -> Span | Skip:
+    """A span as the Python SDK prints it: ids under `context`, plain attributes; what names the parent differs."""
+    context, status = as_dict(row.get("context")), as_dict(row.get("status"))
+    return make_span(
+        place,
+        trace=context.get("trace_id"),
+        span=context.get("span_id"),
+        parent=parent,
+        name=row.get("name"),
+        start=row.get("start_time"),
+        end=row.get("end_time"),
+        attributes=as_dict(row.get("attributes")),
+        events=read_events(row.get("events")),
+        failed=is_error(status.get("status_code")),
+        status=status.get("description"),
+        resource=as_dict(as_dict(row.get("resource")).get("attributes")),
+        scope=as_dict(row.get("scope")).get("name"),
+    )
+
+
 def _moment(value: Any) -> int | None:
     """A time as a recorder wrote it; the rows of a table hold dates."""
     return to_nanos(value.isoformat() if isinstance(value, datetime) else value)
