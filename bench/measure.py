@@ -1,5 +1,6 @@
 """One command in a process of its own: how long, how much memory."""
 
+import json
 import os
 import subprocess
 import sys
@@ -84,6 +85,69 @@ def import_alone(path: Path, folder: Path, times: int) -> float:
         found.append(float(run(sys.executable, "-c", _IMPORT, path, case).output))
         case.unlink()
     return min(found)
+
+
+_REPORT = """
+import json, sys, time
+from pathlib import Path
+from earwitness.ingest.loader import Loader
+from earwitness.ingest.registry import find_adapters
+from earwitness.ingest.spans.registry import find_dialects
+from earwitness.schema.case import Case
+find_adapters(), find_dialects()
+started, used = time.perf_counter(), time.process_time()
+with Case(sys.argv[2]) as case:
+    sources = Loader(case).load([Path(sys.argv[1])])
+    seconds, cpu = time.perf_counter() - started, time.process_time() - used
+    outcomes, dialects = {}, {}
+    for source in sources:
+        for name, n in source.outcomes.items():
+            outcomes[name] = outcomes.get(name, 0) + n
+        for name, n in source.dialects.items():
+            dialects[name] = dialects.get(name, 0) + n
+    counts = {t: case.one(f"SELECT count(*) FROM {t}") for t in ("events", "sightings", "traces")}
+    distinct = case.one("SELECT coalesce(sum(strlen(text)), 0) FROM contents")
+    told = case.one("SELECT coalesce(sum(strlen(text)), 0) FROM contents JOIN "
+                    "(SELECT content FROM events UNION ALL SELECT content FROM sightings) USING (content)")
+found = {"seconds": seconds, "cpu": cpu, "outcomes": outcomes, "dialects": dialects}
+json.dump(found | counts | {"distinct": int(distinct), "told": int(told)}, sys.stdout)
+"""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import took, without the start of the program, and what it found.
+
+    Attributes:
+        seconds: wall time.
+        cpu: seconds of all its threads.
+        peak: largest resident set, in MB.
+        distinct: bytes of contents, each counted once.
+        told: the same, each counted as often as it was told.
+        outcomes: records by outcome.
+        dialects: records by the adapter that took them.
+    """
+
+    seconds: float
+    cpu: float
+    peak: float
+    distinct: int
+    told: int
+    events: int
+    sightings: int
+    traces: int
+    outcomes: dict[str, int]
+    dialects: dict[str, int]
+
+
+def imported(path: Path, folder: Path) -> Imported:
+    """Import a file or folder in a process of its own, into a new case."""
+    case = folder / "imported.duckdb"
+    done = run(sys.executable, "-c", _REPORT, path, case)
+    case.unlink(missing_ok=True)
+    if not done.output:
+        raise RuntimeError(f"the import of {path.name} failed")
+    return Imported(peak=done.peak, **json.loads(done.output))
 
 
 _AGAIN = """

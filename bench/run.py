@@ -1,6 +1,9 @@
 """How fast, against a yardstick measured in the same run: `python bench/run.py [--megabytes 200] [--largest 1000000]`.
 
-Prints a table and writes bench/results.json. Ratios are what counts: they carry over to other machines.
+Prints tables and writes bench/results.json. Ratios are what counts: they carry over to other machines.
+`--formats [NAME...]` measures import by format and nothing else: speed of every adapter or of those named, with files
+of `--format-megabytes`; `--memory N` adds peak memory on files of N MB, `--one-trace N` how time grows up to one trace
+of N MB, both for one adapter of each family (or those named).
 """
 
 import argparse
@@ -10,7 +13,10 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import formats
+import graphs
 from measure import EARWITNESS, Run, best, import_alone, judged_again, program, run
 from rich.console import Console
 from rich.table import Table
@@ -116,38 +122,84 @@ def generate(folder: Path, *options: object) -> Path:
     return path
 
 
-def show(figures: list[Figure]) -> None:
-    """Print the table."""
+def long_traces(folder: Path, names: list[str], megabytes: float) -> Iterator[Figure]:
+    """How time grows with the length of one trace."""
+    for name, growth, note in formats.longer(folder, names, megabytes):
+        yield Figure(f"{name}, time of a MB in one trace of {megabytes:g} MB / of a tenth", growth, "x", 1.3, note)
+
+
+def show(figures: list[Figure], speeds: list[formats.Speed]) -> None:
+    """Print the tables."""
     table = Table("what", "figure", "target", "met", "details")
     for f in figures:
         target = "" if f.target is None else f"<= {f.target:g} {f.unit}"
         table.add_row(f.name, f"{f.value:.2f} {f.unit}", target, f.met, f.note)
-    Console(width=150).print(table)
+    by_format = Table(*formats.COLUMNS, title=f"import by format, at least {formats.LEAST:g} MB/s")
+    for speed in speeds:
+        by_format.add_row(*speed.row())
+    for shown, rows in ((table, figures), (by_format, speeds)):
+        if rows:
+            Console(width=190).print(shown)
 
 
-def main() -> None:
-    """The command line. Exit code 1 where a target is missed."""
+def keep(**parts: list[Any]) -> None:
+    """Write the results; parts that were not measured this time stay as they are."""
+    path = _HERE / "results.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    for name, rows in parts.items():
+        if rows:
+            known[name] = [asdict(row) for row in rows]
+    path.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--megabytes", type=float, default=200)
     parser.add_argument(
         "--largest", type=int, default=1_000_000, help="events of the largest corpus of the linearity test"
     )
-    asked = parser.parse_args()
-    figures: list[Figure] = []
+    parser.add_argument("--formats", nargs="*", metavar="NAME", help="only import by format, of all adapters or some")
+    parser.add_argument("--format-megabytes", type=float, default=10, metavar="N")
+    parser.add_argument("--memory", type=float, default=0, metavar="N", help="peak memory on files of N MB")
+    parser.add_argument("--one-trace", type=float, default=0, metavar="N", help="one trace of N MB against a tenth")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Exit code 1 where a target is missed."""
+    asked = arguments()
+    families = asked.formats or list(formats.FAMILIES)
+    figures, speeds, large, long = list[Figure](), list[formats.Speed](), list[formats.Speed](), list[Figure]()
+    console = Console(stderr=True, width=150)
     with tempfile.TemporaryDirectory(prefix="earwitness-bench-") as name:
         folder = Path(name)
-        for part in (
+        whole = (
             starting(),
             throughput(folder, asked.megabytes),
             agentleak(folder),
             linearity(folder, asked.largest),
-        ):
+            (Figure(*row) for row in graphs.rows()),
+        )
+        for part in whole if asked.formats is None else ():
             for figure in part:
                 figures.append(figure)
-                Console(stderr=True).print(f"{figure.name}: {figure.value:.2f} {figure.unit} {figure.note}")
-    (_HERE / "results.json").write_text(json.dumps([asdict(f) for f in figures], indent=1) + "\n")
-    show(figures)
-    sys.exit(any(f.met == "NO" for f in figures))
+                console.print(f"{figure.name}: {figure.value:.2f} {figure.unit} {figure.note}")
+        for size, names, rows in (
+            (asked.format_megabytes, asked.formats or formats.adapters(), speeds),
+            (asked.memory, families, large),
+        ):
+            for speed in formats.measure(folder, names, size) if size else ():
+                rows.append(speed)
+                keep(formats=speeds, memory=large)
+                console.print(f"{speed.adapter}: {speed.rate:.1f} MB/s, peak {speed.peak:.0f} MB {speed.note}")
+        for figure in long_traces(folder, families, asked.one_trace) if asked.one_trace else ():
+            long.append(figure)
+            console.print(f"{figure.name}: {figure.value:.2f} {figure.unit} {figure.note}")
+    keep(figures=figures, formats=speeds, memory=large, one_trace=long)
+    show(figures + long, speeds + large)
+    missed = any(f.met == "NO" for f in figures + long) or not all(s.ok for s in speeds)
+    sys.exit(missed or any(s.peak > _MEMORY for s in large))
 
 
 if __name__ == "__main__":

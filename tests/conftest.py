@@ -5,6 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes depends on what else the machine does: speed is measured in bench/, not here.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 ROOT = Path(__file__).parent.parent
 # `python -m pytest` puts the root on the path; its links `schema`, `ingest`, ... would shadow packages of those names.

@@ -192,38 +192,6 @@ def test_the_published_figures_are_recomputed_as_shown(shared: Callable[[str], l
         assert_shown(lines, run(command, tmp_path))
 
 
-@pytest.mark.real
-def test_the_default_rules_move_the_figures_as_tabulated(shared: Callable[[str], list[Path]]) -> None:
-    (archive,) = shared("data/agentleak_traces/traces_3214.tar.xz")
-    text = read("docs/agentleak.md")
-    with Case() as case:
-        Loader(case).load([archive])
-        audit(case, read_request(None, None, DEFAULT))
-        report = summary(case, labels=True)
-        counts = dict(case.rows("SELECT standing, count(*) FROM matches GROUP BY standing"))
-        causes = dict(
-            case.rows("""
-            SELECT dynamic_rule, count(*) FROM verdicts
-            WHERE standing = 'confirmed' AND dynamic = 'sanitize' GROUP BY ALL""")
-        )
-        short = dict(
-            case.rows("""
-            SELECT attribute, count(*) FROM verdicts JOIN vault USING (value)
-            WHERE standing = 'possible' GROUP BY ALL""")
-        )
-    assert f"| {counts['confirmed']:,} |" in text
-    assert f"| {counts['possible']:,} |" in text
-    assert f"in {causes['default']:,} of them no rule speaks" in text
-    assert f"in {causes['allowed_set.forbidden_fields']:,} the field is forbidden" in text
-    assert ", ".join(f"`{a}` {n:,}" for a, n in sorted(short.items(), key=lambda s: -s[1])) in text
-    assert f"| exposures | 23,121 | {report['exposure_totals']['total']:,} |" in text
-    told = report["labels"]
-    assert (
-        f"{told['agree']:,} agree, {told['label_only']} only the label, {told['analyzer_only']} only the analyzer"
-        in text
-    )
-
-
 def test_the_library_snippet_prints_what_is_shown() -> None:
     text = read("README.md")
     (code,) = blocks(text, "python")
@@ -264,7 +232,7 @@ def test_the_canonical_example_imports(tmp_path: Path) -> None:
     with Case() as case:
         (source,) = Loader(case).load([tmp_path / "traces.jsonl"])
         senders = case.rows("SELECT DISTINCT recipient FROM deliveries WHERE recipient = 'mailer'")
-    assert source.outcomes == {"mapped": 10}
+    assert source.outcomes == {"mapped": 11}
     assert senders == [("mailer",)]
 
 

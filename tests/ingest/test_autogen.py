@@ -16,7 +16,8 @@ from earwitness.ingest.loader import Loader
 from earwitness.ingest.pyrepr import read_fields, read_repr
 from earwitness.ingest.record import Place, Record, Skip, Source
 from earwitness.ingest.registry import find_adapters
-from earwitness.ingest.tale import file_stem, named
+from earwitness.ingest.stems import file_stem
+from earwitness.ingest.tale import named
 from earwitness.schema.case import Case
 
 CANARY = "4000-1234-5678-9010"
@@ -115,7 +116,7 @@ def test_calls_in_representations_are_only_names() -> None:
 class Alone:
     """A context of one file."""
 
-    name = "run.some_kind.jsonl"
+    name, stem = "run.some_kind.jsonl", "run"
 
     def __init__(self) -> None:
         self.claimed: set[tuple[str, ...]] = set()
@@ -367,6 +368,26 @@ def test_lost_replies_are_losses(shared: Callable[[str], list[Path]]) -> None:
         Loader(case).load(shared("samples/autogen/core_routed.core_events.jsonl"))
         losses = case.rows("SELECT kind, channel, n FROM losses ORDER BY ALL")
     assert losses == [("content_missing", "C1", 1), ("content_missing", "C2", 2)]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("name", "answers", "lost"),
+    [
+        ("swarm", 1, []),
+        ("society_of_mind", 1, []),
+        ("magentic_one", 1, []),
+        ("agent_tool_in_team", 1, []),
+        ("nested_team", 0, [("C1", "the log ends before the team does", 1)]),
+    ],
+)
+def test_a_team_that_answered_lost_nothing(
+    name: str, answers: int, lost: list[Any], shared: Callable[[str], list[Path]]
+) -> None:
+    with Case() as case:
+        Loader(case).load(shared(f"samples/autogen/{name}.core_events.jsonl"))
+        assert case.one("SELECT count(*) FROM events WHERE channel = 'C1'") == answers
+        assert case.rows("SELECT channel, detail, n FROM losses WHERE kind = 'content_missing'") == lost
 
 
 @pytest.mark.real

@@ -33,6 +33,7 @@ NAMES = {
     "langgraph-stream",
     "langgraph-updates",
     "langgraph-checkpoints",
+    "langgraph-sqlite",
     "langchain-events",
     "langchain-callbacks",
     "langchain-log",
@@ -298,7 +299,7 @@ def broken(value: Any, rng: random.Random) -> Any:
 class Lone:
     """A context that has seen nothing."""
 
-    name = "x.jsonl"
+    name, stem = "x.jsonl", "x"
 
     def __init__(self) -> None:
         self.seen: set[tuple[str, ...]] = set()
@@ -543,3 +544,29 @@ def test_state_inside_of_framework_objects_is_seen(shared: Callable[[str], list[
     items, _ = load(*shared("samples/langgraph/v0.3.supervisor.stream_v1_updates_debug.jsonl"))
     found = [s for s in of(items, "sighting") if CANARY in s["content"]]
     assert [(s["kind"], s.get("actor")) for s in found] == [("state", None)]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["supervisor", "swarm", "blackboard"])
+def test_events_of_the_server_are_those_of_the_library(
+    name: str, tmp_path: Path, shared: Callable[[str], list[Path]]
+) -> None:
+    [path] = shared(f"samples/langgraph/{name}.astream_events_v2.jsonl")
+    [beside] = shared(f"samples/langgraph/{name}.stream_v1_updates_messages_custom_values.jsonl")
+    events = [{"event": "events", "data": json.loads(line)} for line in path.read_text(encoding="utf-8").splitlines()]
+    frames = [json.loads(line) for line in beside.read_text(encoding="utf-8").splitlines()]
+    copies = [{"event": "|".join((f["mode"], *f["ns"])), "data": f["data"]} for f in frames]
+    sse = "".join(f"event: {e['event']}\ndata: {json.dumps(e['data'])}\nid: {n}\n\n" for n, e in enumerate(events))
+    (tmp_path / "x.txt").write_text(sse, encoding="utf-8")
+    mixed = [{"id": None, **record} for record in (events[0], *copies, *events[1:])]
+    (tmp_path / "y.jsonl").write_text("".join(json.dumps(r) + "\n" for r in mixed), encoding="utf-8")
+    expected = Counter(told(load(path)[0]))
+    assert Counter(told(load(tmp_path / "x.txt")[0])) == expected
+    extra = Counter(told(load(tmp_path / "y.jsonl")[0])) - expected
+    assert not expected - Counter(told(load(tmp_path / "y.jsonl")[0]))
+    assert {channel for channel, *_ in extra} <= {"C6"}  # the custom stream
+
+
+def told(items: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    for e in of(items, "event"):
+        yield e["channel"], e.get("kind"), e.get("sender"), json.dumps(e.get("to")), e["content"]

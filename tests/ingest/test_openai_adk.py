@@ -69,6 +69,8 @@ FILES = [
     ("google_adk", "*database_v*", "google-adk-database"),
     ("google_adk", "*sqlite_rows*", "google-adk-database"),
     ("google_adk", "*bigquery*", "google-adk-bigquery"),
+    ("google_adk", "*debug_logging*", "google-adk-debug"),
+    ("google_adk", "file_artifact*", "google-adk-artifacts"),
     ("obs/generated/pydantic_ai_messages", "*.json", "pydantic-ai-history"),
 ]
 
@@ -122,6 +124,8 @@ COUNTS = [
     ("openai_agents/agents_as_tools.*.new_items*", OUTER, 1),
     ("openai_agents/agents_as_tools.*.hooks*", OUTER, 1),
     ("openai_agents/agents_as_tools.*sqlite*", OUTER, 1),
+    # A run state says which tools are agents.
+    ("openai_agents/agents_as_tools.*.run_state*", {"C1": 1, "C2": 2, "C6": 1}, 1),
     # Transfers: CRM result, note given to the tool, note in the state, report, note read.
     ("google_adk/transfer.events_*", TRANSFER, 5),
     ("google_adk/transfer.session.json", TRANSFER, 5),
@@ -132,6 +136,8 @@ COUNTS = [
     ("google_adk/v1.18.transfer.events*", {**TRANSFER, "C5": 3}, 5),
     ("google_adk/v1.18.transfer.database_v0*", {"C1": 1, "C2": 4, "C3": 4, "C4": 4, "C6": 2}, 4),
     ("google_adk/transfer.bigquery*", {"C1": 1, "C2": 4, "C3": 4, "C4": 4, "C5": 6, "C6": 2}, 5),
+    # The debug log shows temporary state, and does not tell thoughts from words.
+    ("google_adk/transfer.debug_logging*", {**TRANSFER, "C5": 6, "C6": 1}, 5),
     # The inside of an agent called as a tool: hidden in events, shown in rows.
     ("google_adk/agent_tool.[eds]*", AGENT_TOOL, 2),
     ("google_adk/agent_tool.bigquery*", {"C1": 1, "C2": 4, "C3": 4, "C4": 4, "C5": 3, "C6": 2}, 7),
@@ -236,6 +242,34 @@ def test_an_adk_database_is_read_as_it_is(tmp_path: Path) -> None:
     assert channels(items) == {"C1": 1, "C5": 1}
     assert [t["id"] for t in of(items, "trace")] == ["s-9"]
     assert {s["content"] for s in of(items, "sighting") if s["kind"] == "state"} == {"MRN-55", "north"}
+
+
+ADK_DEBUG = Path(__file__).parent.parent / "golden" / "ingest" / "google-adk-debug" / "agent_tool.in.yaml"
+
+
+def test_a_debug_log_tells_events_that_were_read_before_only_once(tmp_path: Path) -> None:
+    call = {"functionCall": {"id": "adk-11", "name": "booker", "args": {"request": "Book R. Mori to Lisbon"}}}
+    event = {"id": "ev-11", "invocationId": "e-1", "author": "concierge", "content": {"parts": [call]}}
+    session = {"id": "s-4", "appName": "trips", "events": [event]}
+    alone, _ = load(ADK_DEBUG)
+    items, (_, source) = load(lines(tmp_path / "a.json", session), ADK_DEBUG)
+    assert channels(items) == channels(alone)
+    assert len(of(items, "trace")) == 1
+    assert source.outcomes["duplicate"] == 3  # two of the called agent, as ever, and the call
+
+
+def test_a_debug_log_shows_models_what_the_user_asked(tmp_path: Path) -> None:
+    items, _ = load(ADK_DEBUG)
+    shown = {(s["actor"], s["content"]) for s in of(items, "sighting") if s["kind"] == "initial"}
+    assert shown == {("concierge", "Get me to Lisbon."), ("concierge", "You plan."), ("booker", "You book.")}
+
+
+def test_runs_that_only_overlap_are_runs_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    text = ADK_DEBUG.read_text(encoding="utf-8")
+    path.write_text(text.replace("tool_name: booker", "tool_name: other"), encoding="utf-8")
+    items, _ = load(path)
+    assert {t["id"] for t in of(items, "trace")} == {"s-4", "child-1"}
 
 
 def test_an_openai_session_database_is_read_as_it_is(tmp_path: Path) -> None:

@@ -65,6 +65,9 @@ OTHERS = {name: {("account", "note_write")} for name in NAMES} | {
     "semantic_kernel_messages": set(),
 }
 
+# Channels that were seen in full and held no value that was not to be there; of others, nothing of the kind is said.
+CLEAN = {"crewai": {"C1", "C6"}, "semantic_kernel": set(), "semantic_kernel_messages": {"C1"}}
+
 recording = pytest.mark.parametrize("path", PATHS, ids=NAMES)
 
 
@@ -102,14 +105,27 @@ def told(event: Event) -> Told:
     return Told(event.channel, event.kind, event.sender, tuple(sorted(to)), held(event.content))
 
 
+class Found(NamedTuple):
+    """What an audit finds: by value and recipient, whether the recipient may know it; and channels that are clean."""
+
+    exposures: dict[tuple[str, str], bool]
+    clean: set[str]
+
+
 @cache
-def exposures(path: Path) -> dict[tuple[str, str], bool]:
-    """By value and recipient, whether the recipient may know it."""
+def audited(*paths: Path) -> Found:
+    """The findings of an audit of a run."""
     with Case() as case:
-        Loader(case).load([path])
+        Loader(case).load(list(paths))
         audit(case, Request(policy=POLICY))
         rows = case.rows("SELECT attribute, recipient, authorised FROM exposures JOIN vault USING (value)")
-    return {(attribute, recipient): authorised for attribute, recipient, authorised in rows}
+        clean = case.rows("SELECT channel FROM coverage WHERE verdict = 'clean'")
+    return Found({(value, recipient): authorised for value, recipient, authorised in rows}, {c for (c,) in clean})
+
+
+def exposures(path: Path) -> dict[tuple[str, str], bool]:
+    """By value and recipient, whether the recipient may know it."""
+    return audited(path).exposures
 
 
 def shown(path: Path) -> set[tuple[str, str]]:
@@ -169,6 +185,28 @@ def test_only_the_worker_is_authorised(path: Path) -> None:
     assert {
         key: recipient_ok for key, recipient_ok in exposures(path).items() if recipient_ok != (key[1] == "worker")
     } == {}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_what_a_recording_cannot_show_is_not_called_clean(name: str) -> None:
+    assert audited(PATHS[NAMES.index(name)]).clean == CLEAN[name]
+
+
+def test_both_logs_of_a_run_tell_each_call_once(tmp_path: Path) -> None:
+    """Named as files of one run, the filter's log and the messages are told as one, in the order of both."""
+    paths = []
+    for name, kind in (("semantic_kernel", "filter"), ("semantic_kernel_messages", "messages")):
+        paths.append(tmp_path / f"run.{kind}.jsonl")
+        paths[-1].write_bytes(PATHS[NAMES.index(name)].read_bytes())
+    with Case() as case:
+        Loader(case).load(paths)
+        out = io.BytesIO()
+        export(case, out)
+    inner = events((SAMPLES / "recordings" / "semantic_kernel.expected.jsonl").read_bytes())
+    both = [told(e) for e in events(out.getvalue())]
+    assert [e for e in both if e.channel != "C1"] == [told(e) for e in inner]
+    assert (both[0].kind, both[-1].channel, both[-1].holds) == ("request", "C1", ())
+    assert audited(*paths).exposures == exposures(PATHS[NAMES.index("semantic_kernel")])
 
 
 def test_frameworks_agree_on_what_each_way_of_delegating_discloses() -> None:

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from earwitness.ingest.loader import Loader
 from earwitness.reports.canonical import export
 from earwitness.schema.case import Case
-from earwitness.schema.model import Actor, Delivery, Event, Item, Label, Loss, Rule, Sighting, Trace, Value
+from earwitness.schema.model import Actor, Delivery, Event, Item, Label, Link, Loss, Rule, Sighting, Trace, Value
 from earwitness.schema.words import (
     CHANNELS,
     GRADES,
+    LINK_KINDS,
     LOSS_KINDS,
     VALUE_TYPES,
     ActorKind,
@@ -114,6 +115,9 @@ ITEM: st.SearchStrategy[Item] = st.one_of(
         recipients=many(NAME),
     ),
     st.builds(Loss, trace=ID, kind=st.sampled_from(LOSS_KINDS), n=st.integers(0, 2**63 - 1), detail=maybe(NOT_EMPTY)),
+    # What was joined has no events of its own here: they would become those of the run.
+    st.builds(Link, trace=ID, other=st.just("joined"), kind=st.sampled_from(LINK_KINDS), joined=st.just(value=True)),
+    st.builds(Link, trace=ID, other=ID, kind=st.sampled_from(LINK_KINDS), n=st.integers(0, 2**63 - 1)),
     st.builds(Label, trace=ID, event=NOT_EMPTY, leaked=many(NOT_EMPTY)),
 )
 

@@ -15,8 +15,9 @@ from earwitness.audit.pipeline import Request, audit
 from earwitness.audit.rulesets import DEFAULT
 from earwitness.graph.exposures import walk
 from earwitness.ingest.loader import Loader
-from earwitness.reports.evidence import Evidence, Mask, ways
+from earwitness.reports.evidence import Evidence, ways
 from earwitness.reports.html import page, write_page
+from earwitness.reports.mask import Mask
 from earwitness.reports.page.flowdata import MOST_ACTORS, telling_traces
 from earwitness.reports.page.flowmap import BULGES
 from earwitness.reports.page.layout import BOX_H, BOX_W, Curve, inside, place
@@ -269,6 +270,11 @@ def vault(*values: tuple[str, str]) -> Case:
         ("Alice Smithson-Lee", "[name #f0]"),
         ("İAlice Smithİ", "İ[name #f0]İ"),
         ("x2024y", "x[value #f2]y"),
+        ("alice_smith@work", "[name #f0]@work"),
+        ("agent A l i c e S m i t h", "agent [name #f0]"),
+        ("Alic\u0435\u200b Smith", "[name #f0]"),
+        ("log-QWxpY2UgU21pdGg=.txt", "log-[name #f0].txt"),
+        ("run%2FAlice%20Smith", "run%2F[name #f0]"),
         ("abc", "abc"),
         ("nobody", "nobody"),
         ("", ""),

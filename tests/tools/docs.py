@@ -1,13 +1,16 @@
-"""Writes the pages that are made from the program itself: cli.md, tables.md, formats.md, and a list in measures.md.
+"""Writes the pages that are made from the program itself: those of `PAGES`, whole or in part.
 
 Run without arguments to write them, with `--check` to name those that are stale (exit code 1).
 """
 
 import json
+import re
+import runpy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 import click
 
@@ -30,7 +33,11 @@ MADE = "<!-- Made by tests/tools/docs.py; `make docs` writes it anew. -->"
 SHOWN = """## What each format shows
 
 Counted over the samples in `tests/golden/ingest`. A channel that is missing was not in the samples; what a format
-cannot show at all stands under `never`."""
+cannot show at all stands under `never`: an audit calls it unverifiable, not clean."""
+WHENCE = """## Where a file comes from
+
+How users get such a file, the versions whose files were read, and what the order of events is taken from."""
+NOTES = ("Obtained by", "Versions tried", "Order")
 MATRIX = ("format", "channels", "never", "recipients known by", "time", "losses told")
 CONTAINERS = {
     "jsonl": "one JSON value a line; blank lines do not count, a line that is no JSON is `unparseable`",
@@ -154,6 +161,10 @@ def formats_page() -> str:
         "## Formats read\n\n" + table(("format", "name in `inspect`", "what it is"), adapters),
         SHOWN,
         table(MATRIX, [_shown(a.NAME) for a in find_adapters()]),
+        WHENCE,
+        table(
+            ("format", *map(str.lower, NOTES)), [(f"`{a.NAME}`", *notes(type(a).__module__)) for a in find_adapters()]
+        ),
         "## Dialects of spans\n\nEach span is read by the first of these vocabularies that knows it.",
         table(("name in `inspect`", "what it is"), dialects),
         "## Containers\n\n" + table(("container", "layout"), rows),
@@ -163,6 +174,10 @@ def formats_page() -> str:
         "Records of these formats count as `unknown`, with the format's name as reason. Nothing in them is audited.",
         "\n".join(f"- {name}" for name, _ in FOREIGN),
     )
+
+
+def _whence(name: str, module: str) -> tuple[str, ...]:
+    return (f"`{name}`", *notes(module))
 
 
 def _shown(name: str) -> tuple[str, ...]:
@@ -199,6 +214,14 @@ def summary(module: str) -> str:
     return " ".join(text.strip().split("\n\n", 1)[0].split())
 
 
+def notes(module: str) -> tuple[str, ...]:
+    """What the lines of a module's docstring say that begin with a label and a colon; empty where one is missing."""
+    text = sys.modules[module].__doc__ or ""
+    found = re.findall(rf"^({'|'.join(NOTES)}): (.+?)\.?$(?=\n\S+ ?\w*: |\s*\Z)", text, re.MULTILINE | re.DOTALL)
+    said = {label: " ".join(words.split()) for label, words in found}
+    return tuple(said.get(label, "") for label in NOTES)
+
+
 def measures_page() -> str:
     """docs/measures.md with its list of measures made anew; the rest of it is written by hand."""
     text = (DOCS / "measures.md").read_text("utf-8")
@@ -208,11 +231,75 @@ def measures_page() -> str:
     return f"{head}{BEGIN}\n{MADE}\n\n{table(('measure', 'k of n'), rows)}\n\n{END}{tail}"
 
 
+def produced_page() -> str:
+    """docs/produced-once.md."""
+    tool = runpy.run_path(str(ROOT / "tests" / "tools" / "produced.py"))
+    head: tuple[str, ...] = tool["HEAD"]
+    own = [tuple(row.values()) for row in tool["recordings"]()]
+    files = len({row["file"] for row in tool["stored"]()})
+    parts = []
+    for run in tool["truth"]():
+        rows = [row for row in tool["stored"]() if tool["run_of"](row) == run]
+        parts.append(f"### {run['run']}\n\n{run['says'].capitalize()}: {_counts(run['produced'])}.")
+        parts.append(table((*head[:1], *head[2:5], "by channel", "why"), [_produced(tool, row, run) for row in rows]))
+    return page(
+        "Produced once",
+        "A recording says the same thing many times: each model call repeats its history, each parent its children. "
+        "Every value is counted where it was produced, as an event; copies are sightings of who was shown it. "
+        "`raw` counts the value in the bytes of the file.",
+        "## Recordings in the repository",
+        table(head, own),
+        "What happened in the run, and what each recording can show: "
+        "[sample_traces/recordings](../sample_traces/recordings/README.md).",
+        "## Recordings beside the repository",
+        f"The same for {files} files of frameworks and exporters, in every form their users write them. Nothing of "
+        "them is in the repository; `pytest -m real tests/ingest/test_produced_once.py` counts them anew, `--update` "
+        "writes the counts, and `tests/golden/produced/truth.yaml` says what happened and why a file says less.",
+        *parts,
+    )
+
+
+def _produced(tool: dict[str, Any], row: dict[str, str], run: dict[str, Any]) -> tuple[str, ...]:
+    other = tool["deviation"](row, run)
+    counts = (row["raw"], row["events"], row["sightings"], _counts(tool["channels"](row)))
+    return (f"`{row['file'].partition('/')[2]}`", *counts, other["why"] if other else "")
+
+
+def _counts(by_channel: dict[str, int]) -> str:
+    return ", ".join(f"{channel} {n}" for channel, n in by_channel.items()) or "nothing"
+
+
+def real_page() -> str:
+    """docs/real-files.md."""
+    tool = runpy.run_path(str(ROOT / "tests" / "tools" / "real.py"))
+    sources = {row["folder"]: row for row in tool["read"]("corpora.csv")}
+    totals = tool["read"]("totals.csv")
+    head = tuple(key for key in tool["HEAD"] if any(row[key] != "0" for row in totals))
+    sums = ("all", *(str(sum(int(row[key]) for row in totals)) for key in head[1:]))
+    where = [(f"`{name}`", row["licence"], row["source"]) for name, row in sources.items()]
+    return page(
+        "Real files",
+        "Every format is tried on files that others wrote: public corpora, fixtures of the tools themselves, and "
+        "recordings of the frameworks. They lie beside the repository; nothing of them is copied into it.",
+        "## Totals",
+        "Each folder in one import. Records are `mapped` or have another outcome, and all of them add up. Many files "
+        "of a folder record one run in several forms, which are `duplicate` from the second on; `ignored` are records "
+        "without any content of an agent, such as plain spans and bookkeeping.",
+        table(head, [tuple(row[key] for key in head) for row in totals] + [sums]),
+        "To count anew: `python tests/tools/real.py`. `pytest -m real tests/ingest/test_real_totals.py` checks the "
+        "figures, and that no record of any file is left without an outcome; `--update` writes them.",
+        "## Where they are from",
+        table(("folder", "licence", "source"), where),
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "tables.md": tables_page,
     "formats.md": formats_page,
     "measures.md": measures_page,
+    "produced-once.md": produced_page,
+    "real-files.md": real_page,
 }
 
 

@@ -6,6 +6,7 @@ Traces over which no rule of any kind stands are `unruled`: nothing in them is c
 
 from itertools import product
 
+from earwitness.audit.namesakes import find_namesakes
 from earwitness.audit.rulesets import RuleSet
 from earwitness.schema.case import Case
 from earwitness.schema.policy import Policy
@@ -15,10 +16,12 @@ _OCCURRENCES = """
     CREATE OR REPLACE TEMP TABLE occurrence AS
     SELECT f.event, f.trace, t.scenario, f.channel, f.recipient, f.grade,
            m.value, v.attribute, v.value_type, v.subject, p.kind, p.position, coalesce(p.roles, []) AS roles,
-           CASE WHEN m.confidence < {floor} THEN 'possible' ELSE m.standing END AS standing,
+           CASE WHEN m.confidence < {floor} OR n.value IS NOT NULL THEN 'possible' ELSE m.standing END AS standing,
            {spared} AS spared
-    FROM flows f JOIN matches m USING (content) JOIN vault v USING (value) JOIN traces t ON t.trace = f.trace
+    FROM flows f JOIN matches m ON m.content = f.content AND (m.event IS NULL OR m.event = f.event)
+    JOIN vault v USING (value) JOIN traces t ON t.trace = f.trace
     LEFT JOIN parties p ON p.trace = f.trace AND p.actor = f.recipient
+    LEFT JOIN namesakes n ON n.trace = f.trace AND n.value = m.value
     WHERE v.scope = 'case' OR v.trace = f.trace OR (v.scope = 'scenario' AND v.scenario = t.scenario)
 """
 _SPARED = "coalesce(contains(lower(t.request), lower(v.text)), false)"
@@ -104,7 +107,8 @@ _RULINGS = """
         UNION SELECT trace FROM traces WHERE {given}
             OR EXISTS (SELECT 1 FROM used WHERE trace IS NULL AND scenario IS NULL)
     ), valued AS (
-        SELECT trace FROM vault WHERE scope = 'trace'
+        -- What recognizers found is looked for; it does not make the rest of a trace clean.
+        SELECT trace FROM vault WHERE scope = 'trace' AND origin NOT IN ('recognized', 'suspected')
         UNION SELECT t.trace FROM vault v JOIN traces t ON t.scenario = v.scenario WHERE v.scope = 'scenario'
         UNION SELECT trace FROM traces WHERE EXISTS (SELECT 1 FROM vault WHERE scope = 'case')
     )
@@ -153,13 +157,17 @@ def decide(case: Case, policy: Policy | None, rules: RuleSet) -> int:
     effects = ", ".join(f"'{e}'" for e in rules.effects)
     spared = _SPARED if rules.spare_request else "false"
     closed = [c for c in CHANNELS if given.fallback.get(c) == "closed"]
+    if rules.forms:
+        find_namesakes(case)
+    else:
+        case.execute("CREATE OR REPLACE TEMP TABLE namesakes (trace INTEGER, value BIGINT)")
     case.execute(_OCCURRENCES.format(floor=_floor(given), spared=spared))
     case.execute(_QUESTIONS)
     case.execute(_TERMS.format(effects=effects))
     case.execute(_ANSWERS)
     case.execute(_RULINGS.format(effects=effects, given="true" if policy else "false"))
     case.execute(_VERDICTS.format(default=given.default, closed=f"{closed}::VARCHAR[]"))
-    for table in ("occurrence", "question", "term", "answer"):
+    for table in ("occurrence", "question", "term", "answer", "namesakes"):
         case.execute(f"DROP TABLE {table}")
     return case.count("verdicts")
 

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from earwitness.audit.coverage import TRACE_VERDICTS, assess
+from earwitness.audit.fidelity import FIDELITY
 from earwitness.audit.stats import wilson
 from earwitness.schema.case import Case
 from earwitness.schema.tables import arrow_schema
@@ -142,6 +143,7 @@ MEASURES: tuple[Measure, ...] = (
         "events that hold a value their recipient may not learn",
         _FRAMEWORK.format(flag="v.dynamic = 'sanitize'"),
     ),
+    Measure("value_fidelity", "values told on as they are, of all tellings by who had them (`--fidelity`)", FIDELITY),
     Measure("route", "executions by the route their introduced recipients need", _ROUTES),
     Measure("route_exposure", "executions of a route that disclose to an introduced recipient", _ROUTE_EXPOSURE),
     Measure("exposure_route", "unauthorised exposures of introduced recipients by route", _EXPOSURE_ROUTE),

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from earwitness.audit.decide import decide
-from earwitness.audit.detect import detect
+from earwitness.audit.detect import NO_TIERS, Tiers, detect
+from earwitness.audit.fidelity import assess_fidelity
 from earwitness.audit.measure import measure
 from earwitness.audit.policies import apply_policy
 from earwitness.audit.rulesets import DEFAULT, RuleSet
@@ -27,6 +28,8 @@ class Request:
         policy: None for what the traces carry themselves.
         policy_sha256: of the policy file.
         vault: values from a vault file.
+        tiers: what looks for values beside the registry; rule sets without forms have none.
+        fidelity: look at every telling of a value, whether it is told right; takes as long as detection.
         progress: told what is being done.
     """
 
@@ -34,6 +37,8 @@ class Request:
     policy: Policy | None = None
     policy_sha256: str | None = None
     vault: Sequence[PolicyValue] = ()
+    tiers: Tiers = field(default_factory=Tiers)
+    fidelity: bool = False
     progress: Progress = field(default=silent)
 
 
@@ -49,7 +54,7 @@ def _policy(case: Case, request: Request) -> None:
 
 
 def _detect(case: Case, request: Request) -> None:
-    detect(case, request.rules, request.progress)
+    detect(case, request.rules, request.tiers if request.rules.forms else NO_TIERS, request.progress)
 
 
 def _decide(case: Case, request: Request) -> None:
@@ -58,6 +63,13 @@ def _decide(case: Case, request: Request) -> None:
 
 def _graph(case: Case, request: Request) -> None:
     find_exposures(case)
+
+
+def _fidelity(case: Case, request: Request) -> None:
+    if request.fidelity:
+        assess_fidelity(case)
+    else:
+        case.clear("fidelity")
 
 
 def _measure(case: Case, request: Request) -> None:
@@ -69,6 +81,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("detect", _detect),
     Stage("decide", _decide),
     Stage("graph", _graph),
+    Stage("fidelity", _fidelity),
     Stage("measure", _measure),
 )
 
@@ -89,7 +102,9 @@ def audit(case: Case, request: Request, stages: Sequence[Stage] = STAGES) -> dic
     return seconds
 
 
-def read_request(policy: Path | None, vault: Path | None, rules: RuleSet, progress: Progress = silent) -> Request:
+def read_request(
+    policy: Path | None, vault: Path | None, rules: RuleSet, tiers: Tiers | None = None, progress: Progress = silent
+) -> Request:
     """A request from files; a `vault` named inside the policy is read from beside it.
 
     Raises:
@@ -99,4 +114,4 @@ def read_request(policy: Path | None, vault: Path | None, rules: RuleSet, progre
     values = list(load_vault(vault)) if vault else []
     if policy and found and found.vault:
         values += load_vault(policy.parent / found.vault)
-    return Request(rules, found, sha256, tuple(values), progress)
+    return Request(rules, found, sha256, tuple(values), tiers or Tiers(), progress=progress)

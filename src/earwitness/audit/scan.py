@@ -52,6 +52,15 @@ class Scanner:
 
     def scan(self, texts: pa.Array) -> pl.DataFrame:
         """Hits: `row` of the text, `pattern`, `start` and `stop` of the first hit in code points, `hits`."""
+        return _collect(*self._hits(texts))
+
+    def everywhere(self, texts: pa.Array) -> pl.DataFrame:
+        """Every hit, not only the first of a pattern in a text: `row`, `pattern`, `start` and `stop`."""
+        batch, rows, found = self._hits(texts)
+        starts, stops = _code_points(batch, rows, found[:, 1], found[:, 2])
+        return pl.DataFrame({"row": rows, "pattern": found[:, 0], "start": starts, "stop": stops})
+
+    def _hits(self, texts: pa.Array) -> tuple[Batch, Ints, Ints]:
         batch = lower(texts)
         found = self._find(batch.data)
         rows = np.searchsorted(batch.bounds, found[:, 1], side="right") - 1
@@ -60,7 +69,7 @@ class Scanner:
         if self.whole and len(found):
             kept = self._whole(np.frombuffer(batch.data, np.uint8), batch.bounds, rows, found)
             found, rows = found[kept], rows[kept]
-        return _collect(batch, rows, found)
+        return batch, rows, found
 
     def _find(self, data: bytes) -> Ints:
         if self._automaton is None or not data:

@@ -14,14 +14,26 @@ FINDINGS, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 _COMMANDS = {
     "audit": "earwitness.cli.audit",
+    "calibrate": "earwitness.cli.calibrate",
     "demo": "earwitness.cli.demo",
+    "dossier": "earwitness.cli.dossier",
+    "evaluate": "earwitness.cli.evaluate",
     "export": "earwitness.cli.export",
+    "exposure": "earwitness.cli.exposure",
+    "graph": "earwitness.cli.graph",
+    "guards": "earwitness.cli.guards",
     "import": "earwitness.cli.imports",
     "inspect": "earwitness.cli.inspect",
+    "judge": "earwitness.cli.judge",
+    "label": "earwitness.cli.label",
     "map": "earwitness.cli.map",
+    "paths": "earwitness.cli.paths",
     "policy": "earwitness.cli.policy",
     "report": "earwitness.cli.report",
     "schema": "earwitness.cli.schema",
+    "subject": "earwitness.cli.subject",
+    "topology": "earwitness.cli.topology",
+    "what-if": "earwitness.cli.whatif",
 }
 
 

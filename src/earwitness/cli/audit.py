@@ -8,6 +8,7 @@ import click
 
 from earwitness.cli import FINDINGS
 from earwitness.cli.common import MAP, PATH, load, new_case, print_json, watching
+from earwitness.cli.tiers import tier_options, tiers_of
 from earwitness.schema.errors import CaseError
 
 
@@ -26,10 +27,17 @@ from earwitness.schema.errors import CaseError
     "--case", "case_path", type=PATH, help="Keep the case in this DuckDB file; without TRACES, judge it again."
 )
 @MAP
+@tier_options
 @click.option("-o", "--output", type=PATH, help="Folder for report.html, report.json and case.duckdb.")
 @click.option("--replace", is_flag=True, help="Write over an existing case.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option(
+    "--baseline",
+    type=PATH,
+    help="Case of baseline runs: agents that are not in the one of the scenario are introduced.",
+)
 @click.option("--labels", type=click.Choice(["compare"]), help="Compare findings with labels inside the files.")
+@click.option("--fidelity", is_flag=True, help="Measure whether values are told on as they are.")
 @click.option("--reveal", is_flag=True, help="Show protected values in clear; the output is stamped.")
 def command(
     traces: tuple[Path, ...],
@@ -85,10 +93,13 @@ def _reaudit(case_path: Path | None, output: Path | None, asked: dict[str, Any])
 
 def _request(asked: dict[str, Any]) -> Any:
     """Policy and values are read before the traces: a mistake in them should not cost an import."""
+    from dataclasses import replace
+
     from earwitness.audit.pipeline import read_request
     from earwitness.audit.rulesets import RULE_SETS
 
-    return read_request(asked["policy"], asked["values"], RULE_SETS[asked["rules"]])
+    request = read_request(asked["policy"], asked["values"], RULE_SETS[asked["rules"]], tiers_of(asked))
+    return replace(request, fidelity=asked["fidelity"])
 
 
 def _judge(case: Any, request: Any, output: Path | None, asked: dict[str, Any], progress: Any, *, kept: bool) -> bool:
@@ -97,6 +108,8 @@ def _judge(case: Any, request: Any, output: Path | None, asked: dict[str, Any], 
     from earwitness.audit.pipeline import audit
     from earwitness.reports.summary import has_findings, summary
 
+    if asked["baseline"]:
+        _place(case, asked["baseline"])
     audit(case, replace(request, progress=progress))
     report = summary(case, labels=asked["labels"] == "compare", reveal=asked["reveal"])
     report["case"] = report["case"] if kept else None
@@ -104,6 +117,20 @@ def _judge(case: Any, request: Any, output: Path | None, asked: dict[str, Any], 
         write_reports(case, report, output)
     show(report, as_json=asked["as_json"], output=output)
     return has_findings(case)
+
+
+def _place(case: Any, baseline: Path) -> None:
+    """Tell introduced agents by a baseline, and say so."""
+    from earwitness.graph.baseline import introduce_from_baseline
+    from earwitness.schema.case import Case
+
+    with Case(baseline, create=False, read_only=True) as before:
+        placed = introduce_from_baseline(case, before)
+    click.echo(
+        f"baseline: {placed.original:,} agents original, {placed.introduced:,} introduced, "
+        f"{placed.unknown_traces:,} traces with agents of unknown position",
+        err=True,
+    )
 
 
 def write_reports(case: Any, report: dict[str, Any], output: Path) -> None:

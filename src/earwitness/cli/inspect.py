@@ -40,6 +40,7 @@ def command(ctx: click.Context, files: tuple[Path, ...], mapping: Path | None, a
 def _print(report: dict[str, Any]) -> None:
     from rich.console import Console
 
+    from earwitness.reports.linked import sentence
     from earwitness.reports.text import plain
 
     console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
@@ -54,6 +55,7 @@ def _print(report: dict[str, Any]) -> None:
         "recipients": _counts(report["recipients"]),
         "actors": _actors(report["actors"]),
         "losses": _counts(report["losses"]),
+        "traces": sentence(report["links"]),
         "problems": "; ".join(report["problems"]),
     }
     for name, text in lines.items():

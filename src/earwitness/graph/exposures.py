@@ -11,34 +11,40 @@ import pyarrow as pa
 
 from earwitness.graph.distances import bfs, chase, roots
 from earwitness.schema.case import Case
+from earwitness.schema.words import GRADES
 
 # Vault access: the agent obtains the value before anyone tells it, by initial input, tool result or memory read.
-_ACCESS = """
-    INSERT INTO access
+_OBTAINED = f"""
+    CREATE OR REPLACE TEMP TABLE obtained AS
     WITH held AS (SELECT m.content, m.value, v.scope, v.trace, v.scenario
-                  FROM matches m JOIN vault v USING (value) WHERE m.standing = 'confirmed'),
+                  FROM matches m JOIN vault v USING (value)
+                  WHERE m.standing = 'confirmed' AND m.event IS NULL),
     shown AS (
-        SELECT trace, actor AS agent, seq, content, 'initial' AS access FROM sightings WHERE kind = 'initial'
+        SELECT trace, actor AS agent, seq, content, 'initial' AS access, 0 AS doubt
+        FROM sightings WHERE kind = 'initial'
         UNION ALL
-        SELECT trace, recipient, seq, content, channel FROM flows
+        SELECT trace, recipient, seq, content, channel, list_position({list(GRADES)}, grade) FROM flows
         WHERE channel IN ('C4', 'C5') AND recipient IS NOT NULL
     ),
     agents AS (
-        SELECT a.trace, coalesce(al.actor, a.agent) AS agent, a.seq, a.content, a.access, t.scenario
+        SELECT a.trace, coalesce(al.actor, a.agent) AS agent, a.seq, a.content, a.access, a.doubt, t.scenario
         FROM shown a LEFT JOIN aliases al ON al.alias = a.agent JOIN traces t USING (trace)
         JOIN parties p ON p.trace = a.trace AND p.actor = coalesce(al.actor, a.agent) AND p.kind = 'agent'
     )
-    SELECT a.trace, h.value, a.agent, min(a.seq) AS seq, min_by(a.access, a.seq) AS access
+    SELECT a.trace, h.value, a.agent, min(a.seq) AS seq, arg_min(a.access, (a.seq, a.doubt)) AS access,
+           arg_min(a.doubt, (a.seq, a.doubt)) AS doubt
     FROM agents a JOIN held h USING (content)
     WHERE h.scope = 'case' OR h.trace = a.trace OR (h.scope = 'scenario' AND h.scenario = a.scenario)
     GROUP BY a.trace, h.value, a.agent
 """
 
-# The disclosing agent is the earliest of them.
+_ACCESS = "INSERT INTO access SELECT trace, value, agent, seq, access FROM obtained"
+
+# The disclosing agent is the earliest of them. Whoever only read along is not the one a result was given to.
 _ORIGINS = """
     INSERT INTO origins
-    SELECT trace, value, arg_min(agent, (seq, agent)), min(seq), arg_min(access, (seq, agent))
-    FROM access GROUP BY trace, value
+    SELECT trace, value, arg_min(agent, (seq, doubt, agent)), min(seq), arg_min(access, (seq, doubt, agent))
+    FROM obtained GROUP BY trace, value
 """
 
 _EXPOSURES = """
@@ -90,7 +96,8 @@ _WRITE = """
 
 def find_exposures(case: Case) -> int:
     """Fill `origins` and `exposures`; gives the number of exposures."""
-    case.clear("exposures")
+    case.clear("exposures", "distances")
+    case.set_meta("distances", "")
     _find_access(case)
     case.execute(_EXPOSURES)
     case.con.register("way", _ways(case))
@@ -107,8 +114,8 @@ def _find_access(case: Case) -> None:
     state = f"{case.meta('detected')} {parties} {aliases}"
     if case.meta("accessed") != state:
         case.clear("access", "origins", "reached")
-        case.execute(_ACCESS)
-        case.execute(_ORIGINS)
+        for statement in (_OBTAINED, _ACCESS, _ORIGINS, "DROP TABLE obtained"):
+            case.execute(statement)
         case.insert("reached", realised(case))
         case.set_meta("accessed", state)
 

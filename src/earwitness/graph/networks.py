@@ -56,6 +56,20 @@ def flow_graph(case: Case, trace: int) -> "nx.MultiDiGraph":
     return graph
 
 
+def value_graph(case: Case, trace: int, value: int) -> "nx.MultiDiGraph":
+    """The flow graph with nothing but the deliveries that carried one value, and the parties they joined."""
+    import networkx as nx
+
+    flow = flow_graph(case, trace)
+    graph = nx.MultiDiGraph(trace=trace, kind="value", value=value)
+    for sender, recipient, event, data in flow.edges(keys=True, data=True):
+        if value in (data["values"] or ()):
+            graph.add_node(sender, **flow.nodes[sender])
+            graph.add_node(recipient, **flow.nodes[recipient])
+            graph.add_edge(sender, recipient, key=event, **data)
+    return graph
+
+
 _FLOW = """
     SELECT f.sender, f.recipient, f.event, f.seq, f.channel, f.grade,
            list(DISTINCT v.value) FILTER (v.value IS NOT NULL) AS found,

@@ -10,7 +10,7 @@ from earwitness.ingest.record import Record
 from earwitness.ingest.spans.identity import clean_name
 from earwitness.ingest.spans.texts import fingerprint, loads
 from earwitness.schema.model import Delivery
-from earwitness.schema.words import Channel, SightingKind
+from earwitness.schema.words import Channel, Grade, SightingKind
 
 _PIECE = re.compile(r" \| (?=text: |call: |resp: |other: )")
 
@@ -92,13 +92,13 @@ class Session:
             self._shown.add((agent, fingerprint(text)))
             self.dialogue.sighting(agent, text, kind, at)
 
-    def answer(self, agent: str | None, caller: str | None, text: str, at: At) -> None:
+    def answer(self, agent: str | None, caller: str | None, text: str, at: At, grade: Grade) -> None:
         """An agent answers the one that called it; told by both."""
         key = (agent, fingerprint(text))
         if key in self._answers:
             self.dialogue.sighting(caller, text, "history", at, self._answers.pop(key))
             return
-        to = (Delivery(caller, "declared"),) if caller else ()
+        to = (Delivery(caller, grade),) if caller else ()
         self.dialogue.settle(final=False)
         self._answers[key] = self.dialogue.event("C2", text, at, kind="answer", sender=agent, to=to)
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from earwitness.ingest.adk_row import Row, Session, pieces
+from earwitness.ingest.adk_words import REJECTED, UNCONFIRMED
 from earwitness.ingest.dialogue import Dialogue
 from earwitness.ingest.record import Emit, Skip
 from earwitness.ingest.spans.identity import addressed, clean_name
 from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Trace
-from earwitness.schema.words import Channel, Flag
+from earwitness.schema.words import Channel, Flag, Grade
 
 _OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C5", "C6")
 _SUB, _MOVE = "SUB_AGENT", "TRANSFER_AGENT"
@@ -93,7 +94,7 @@ class Rows:
             words = "\n".join([given, *[v for v in _values(row.get("args")) if isinstance(v, str)]])
             self._asks.append(_Ask(row.session, row.agent, tool, words, event))
         else:
-            session.dialogue.call(row.agent, tool, given, row.at, _call_id(row), hold=origin == _MOVE)
+            session.dialogue.call(row.agent, tool, given, row.at, _call_id(row), hold=True)
 
     def tool_answered(self, session: Session, row: Row) -> None:
         """A result."""
@@ -102,11 +103,12 @@ class Rows:
         session.marks += 1
         if origin == _SUB and tool:
             self._asks = [a for a in self._asks if (a.session, a.agent) != (row.session, tool)]
-            session.answer(tool, row.agent, text, row.at)
+            session.answer(tool, row.agent, text, row.at, "declared")
         elif origin != _MOVE:
             flags: tuple[Flag, ...] = ("failed",) if row.type == "TOOL_ERROR" else ()
             text = str(row.raw.get("error_message") or text) if flags else text
-            session.dialogue.result(_call_id(row), text, row.at, agent=row.agent, tool=tool, flags=flags)
+            denied = row.get("result") in (REJECTED, UNCONFIRMED)
+            session.dialogue.result(_call_id(row), text, row.at, agent=row.agent, tool=tool, flags=flags, denied=denied)
 
     def moved(self, session: Session, row: Row) -> None:
         """A transfer took effect."""
@@ -114,10 +116,11 @@ class Rows:
         session.marks += 1
         call_id = session.dialogue.asking(source, lambda tool: tool == "transfer_to_agent")
         call = session.dialogue.open_call(call_id)
+        # A row that names no target says that the call took effect, whose arguments name it.
+        grade: Grade = "declared" if target else "structural"
         target = target or (addressed("transfer_to_agent", call.arguments) if call else None)
-        session.dialogue.handoff(
-            call_id, target, row.at, agent=source, words=session.beside(), history=row.session not in self._ask_of
-        )
+        history, words = row.session not in self._ask_of, session.beside()
+        session.dialogue.handoff(call_id, target, row.at, agent=source, words=words, history=history, grade=grade)
 
     def model_asked(self, session: Session, row: Row) -> None:
         """What a model was shown; placeholders for calls and results say nothing."""
@@ -144,7 +147,8 @@ class Rows:
         session.release(row.agent, but=texts)
         session.marks += 1
         if ask:
-            session.answer(row.agent, ask.caller, text, row.at)
+            # The row does not say who asked: it shows in the session that the call began.
+            session.answer(row.agent, ask.caller, text, row.at, "structural")
         else:
             session.dialogue.say(row.agent, text, row.at)
 

@@ -1,7 +1,8 @@
 """One Google ADK session told: events to items.
 
 A transfer counts when `actions.transferToAgent` says so, or, where actions are lost, when the named agent speaks
-next.
+next: then its effect shows whom it went to, no record names him. A function call is of an agent (`AgentTool`) where
+an agent of that name speaks in the session or stands in the path of one that does.
 """
 
 from collections.abc import Iterator
@@ -9,10 +10,13 @@ from typing import Any, NamedTuple
 
 from earwitness.ingest.adk_words import (
     CODE,
+    CONFIRM,
     MEMORY,
     MEMORY_TOOLS,
+    REJECTED,
     TRANSFER,
     WITHOUT_ACTIONS,
+    agents_above,
     get,
     inner,
     name_of,
@@ -25,7 +29,7 @@ from earwitness.ingest.record import Emit, Place, Skip
 from earwitness.ingest.spans.identity import addressed
 from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Delivery, Trace
-from earwitness.schema.words import Flag
+from earwitness.schema.words import Flag, Grade
 
 
 class _Moving(NamedTuple):
@@ -55,6 +59,7 @@ class Session:
         self._written: dict[tuple[str, str], str] = {}
         self._beside: tuple[str, At] | None = None
         self._moving: _Moving | None = None
+        self._unconfirmed: dict[str, Any] = {}
 
     def keep_piece(self, event: dict[str, Any], place: Place) -> None:
         """A streamed piece; the whole comes later, or never."""
@@ -90,7 +95,10 @@ class Session:
         if run != self._run:
             self.dialogue.settle(final=True)
             self._run = run
+        for agent in agents_above(get(get(event, "nodeInfo"), "path")):
+            self.dialogue.knows(agent)
         at = At(place, event.get("timestamp"), self._turns.setdefault(run, len(self._turns) + 1))
+        self._unconfirmed = inner(event.get("actions"), "requestedToolConfirmations")
         if author != USER:
             self._settle_move(author)
         self._think(author, content, at)
@@ -133,7 +141,7 @@ class Session:
         if author == USER:
             self.dialogue.sighting(None, content, "artifact", at)
             return
-        self.dialogue.settle(final=False, next_agent=author)
+        self.dialogue.beside(author)
         self.dialogue.acts(author, at.place)
         flags: tuple[Flag, ...] = ("reference",) if reference else ()
         self.dialogue.event("C7", content, at, kind="file", sender=author, flags=flags)
@@ -142,13 +150,18 @@ class Session:
         name, given, call_id = name_of(call, "name"), as_text(call.get("args") or {}), name_of(call, "id")
         if name in MEMORY_TOOLS:
             self._memory(author, given, at, query=True)
-        elif self.dialogue.known_agent(name):
-            self.dialogue.settle(final=False, next_agent=author)
-            self.dialogue.acts(author, at.place)
-            to = (Delivery(str(name), "structural"),)
-            self.dialogue.event("C2", given, at, kind="request", sender=author, to=to)
-        else:
-            self.dialogue.call(author, name, given, at, call_id, hold=name == TRANSFER)
+        elif name == CONFIRM:
+            self._ask(author, given, at)
+        else:  # its result says whether it was allowed, and a transfer took effect
+            self.dialogue.call(author, name, given, at, call_id, hold=True)
+
+    def _ask(self, author: str, given: str, at: At) -> None:
+        """The user is shown a call, and asked to allow it."""
+        self.dialogue.settle(final=False, next_agent=author)
+        self.dialogue.acts(author, at.place)
+        self.dialogue.actor(USER, "user", "structural", at.place)
+        to = (Delivery(USER, "structural"),)
+        self.dialogue.event("C1", given, at, kind="confirmation", sender=author, to=to, remember=False)
 
     def _memory(self, author: str, text: str, at: At, *, query: bool) -> None:
         self.dialogue.settle(final=False, next_agent=author)
@@ -164,26 +177,29 @@ class Session:
         elif name == TRANSFER:
             call = self.dialogue.open_call(call_id)
             self._moving = _Moving(call_id, _wanted(call.arguments if call else ""), author, at)
-        elif self.dialogue.known_agent(name):
-            to = (Delivery(author, "declared"),)
-            self.dialogue.event("C2", text, at, kind="answer", sender=name, to=to)
+        elif name == CONFIRM:
+            self.dialogue.request(text, at)
+        elif call_id in self._unconfirmed:
+            self.dialogue.pause(call_id)
         else:
-            agent = None if author == USER else author
-            self.dialogue.result(call_id, text, at, agent=agent, tool=name)
+            agent, denied = None if author == USER else author, answer.get("response") == REJECTED
+            self.dialogue.result(call_id, text, at, agent=agent, tool=name, denied=denied)
 
     def _settle_move(self, speaker: str | None) -> None:
         """A transfer without recorded effect took place if its target speaks next."""
         moving, self._moving = self._moving, None
         if moving and moving.target and moving.target == speaker:
-            self._move(moving.call_id, moving.target, moving.agent, None, moving.at)
+            self._move(moving.call_id, moving.target, moving.agent, None, moving.at, grade="structural")
         elif moving:
             self._say_beside(moving.agent)
             self.dialogue.result(moving.call_id, "", moving.at, agent=moving.agent, tool=TRANSFER, denied=True)
 
-    def _move(self, call_id: str | None, target: str, agent: str, reason: Any, at: At) -> None:
+    def _move(
+        self, call_id: str | None, target: str, agent: str, reason: Any, at: At, *, grade: Grade = "declared"
+    ) -> None:
         beside, self._beside = self._beside, None
         words = beside[0] if beside else reason if isinstance(reason, str) and reason else None
-        self.dialogue.handoff(call_id, target, at, agent=agent, words=words)
+        self.dialogue.handoff(call_id, target, at, agent=agent, words=words, grade=grade)
 
     def _say_beside(self, agent: str | None) -> None:
         """Words beside a transfer that did not take place."""

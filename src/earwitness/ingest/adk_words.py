@@ -1,9 +1,14 @@
 """Google ADK's vocabulary: keys in two spellings, names of built-in tools, scopes of state."""
 
+from functools import cache
 from typing import Any
 
 from earwitness.schema.words import Channel
 
+CONFIRM = "adk_request_confirmation"
+# What ADK gives back for a call that the user rejected, or has yet to confirm.
+REJECTED = {"error": "This tool call is rejected."}
+UNCONFIRMED = {"error": "This tool call requires confirmation, please approve or reject."}
 TRANSFER, MEMORY, CODE = "transfer_to_agent", "memory", "code_executor"
 MEMORY_TOOLS = ("load_memory", "preload_memory")
 # An event in which none of these says anything is a mark of the runtime.
@@ -32,6 +37,7 @@ def name_of(value: Any, key: str) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
+@cache
 def snake(key: str) -> str:
     """`invocationId` as `invocation_id`."""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
@@ -54,6 +60,11 @@ def text_of(content: Any, *, thought: bool = False, glue: str = "\n") -> str:
         p["text"] for p in parts_of(content) if isinstance(p.get("text"), str) and bool(p.get("thought")) is thought
     ]
     return glue.join(texts)
+
+
+def agents_above(path: Any) -> list[str]:
+    """The agents in a node's path, `desk@1/clerk@2`, above the node itself, which may be a function."""
+    return [step.partition("@")[0] for step in path.split("/")[:-1]] if isinstance(path, str) else []
 
 
 def store_of(key: str) -> str:

@@ -21,6 +21,8 @@ from earwitness.ingest.agentmessages import (
     snake,
 )
 from earwitness.ingest.record import Place
+from earwitness.ingest.shelf import Row
+from earwitness.ingest.spans.identity import hands_off, in_tool_name
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import Grade
@@ -38,8 +40,8 @@ class Chat:
         tale: what is told of it.
         audience: who heard a message that was said to a team, where the recording says so.
         grade: how well the recording knows the audience.
-        messages: the messages kept so far.
-        ids: ids of them.
+        messages: the messages kept so far; on disk, where a log may hold any number of runs.
+        ids: their numbers by their ids.
         last: what was said last outside of calls; the answer to the user, if nothing follows.
         asides: what else is to be told before the message of a number.
     """
@@ -47,14 +49,15 @@ class Chat:
     tale: Tale
     audience: Audience = lambda _: ()
     grade: Grade = "broadcast"
-    messages: list[tuple[Message, Place]] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
+    messages: list[tuple[Message, Place]] | Row = field(default_factory=list)
+    ids: dict[str, int] = field(default_factory=dict)
     last: Draft | None = None
     asides: dict[int, list[Callable[[], None]]] = field(default_factory=dict)
     _calls: dict[str, Call] = field(default_factory=dict)
     _open: list[Call] = field(default_factory=list)
     _agents: set[str] = field(default_factory=set)
     _handoffs: set[str] = field(default_factory=set)
+    _failed: set[str] = field(default_factory=set)
     _said: dict[str, Draft] = field(default_factory=dict)
 
     def take(self, message: Message, place: Place) -> bool:
@@ -62,7 +65,7 @@ class Chat:
         key = str(message.get("id") or f"n{len(self.messages)}")
         if key in self.ids:
             return False
-        self.ids.add(key)
+        self.ids[key] = len(self.messages)
         self.messages.append(({**message, "id": key}, place))
         return True
 
@@ -98,6 +101,7 @@ class Chat:
                 self._agents.add(source)
             if kind == "ToolCallExecutionEvent":
                 results[message["source"]] = parts_of(message)
+                self._failed |= {str(part.get("call_id")) for part in parts_of(message) if part.get("is_error")}
             elif kind == "HandoffMessage":
                 self._handoffs |= handed_over(results.get(message["source"], []), message)
 
@@ -159,9 +163,12 @@ class Chat:
 
     def _next_speaker(self, message: Message) -> tuple[str, ...]:
         """Who spoke first after the user did was given the words."""
-        index = next(n for n, (m, _) in enumerate(self.messages) if m["id"] == message["id"])
-        speakers = (named(m["source"]) for m, _ in self.messages[index + 1 :] if m["type"] not in ROUTING)
-        return tuple(name for name in speakers if name and name != USER)[:1]
+        for n in range(self.ids[message["id"]] + 1, len(self.messages)):
+            later, _ = self.messages[n]
+            name = named(later["source"])
+            if later["type"] not in ROUTING and name and name != USER:
+                return (name,)
+        return ()
 
     def _hand_over(self, spoken: Draft, message: Message, place: Place) -> None:
         target = named(message.get("target"))
@@ -187,6 +194,8 @@ class Chat:
         agent = call.name in self._agents and call.name != call.caller
         if agent:
             self._open.append(call)
+        idle = self._is_idle(call)
+        to = one_hearer(self.tale.actor(call.name, "agent" if agent else "tool"), agent=agent)
         self.tale.event(
             place.at("/arguments"),
             "C2" if agent else "C3",
@@ -194,8 +203,15 @@ class Chat:
             key=call.id,
             kind="request" if agent else "tool_arguments",
             sender=self.tale.actor(call.caller),
-            to=one_hearer(self.tale.actor(call.name, "agent" if agent else "tool"), agent=agent),
+            to=[Delivery(d.actor, d.grade, delivered=False) for d in to] if idle else to,
             time=call.time,
+            flags=("not_delivered",) if idle else (),
+        )
+
+    def _is_idle(self, call: Call) -> bool:
+        """Whether a call asked for a handoff that did not take place: it failed, or control went elsewhere."""
+        return hands_off(call.name) and (
+            call.id in self._failed or in_tool_name(call.name, self._agents) in self._agents - {call.caller}
         )
 
     def _answer(self, part: dict[str, Any], message: Message, place: Place) -> None:
@@ -246,6 +262,7 @@ class Chat:
         for n, found in enumerate(parts_of(message)):
             text = said(found.get("content"))
             if text is not None:
+                self.tale.observe_too("C5")
                 self.tale.event(
                     place.at(f"/content/{n}/content"),
                     "C5",

@@ -3,8 +3,10 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from itertools import count
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from earwitness.ingest.record import Context, Made, Place
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Time, Trace
@@ -21,6 +23,8 @@ _RECIPIENT_KINDS: dict[Channel, ActorKind] = {
     "C7": "artifact_store",
 }
 USER = "user"
+# How many runs without id an import has had by now of each name: looking for the next free one again is quadratic.
+_COUNTS: WeakKeyDictionary[Context, dict[str, int]] = WeakKeyDictionary()
 
 
 def name_of(value: Any) -> str | None:
@@ -44,13 +48,23 @@ def base_name(source: str) -> str:
 def run_name(context: Context, suffix: str = "") -> str:
     """An id for a run that has none: the name of its file, numbered where another file has the same."""
     name = base_name(context.name) + suffix
-    numbered = (name if n == 1 else f"{name}#{n}" for n in count(1))
-    return next(candidate for candidate in numbered if context.claim("run without id", candidate))
+    counts = _COUNTS.setdefault(context, {})
+    for n in count(counts.get(name, 0) + 1):
+        counts[name] = n
+        candidate = name if n == 1 else f"{name}#{n}"
+        if context.claim("run without id", candidate):
+            break
+    return candidate
 
 
 def folded(text: str) -> str:
     """Text without what copies change: case and spaces."""
     return " ".join(text.split()).casefold()
+
+
+def _words(text: str) -> bytes:
+    """The same in short: a chronicle remembers every text of its trace."""
+    return blake2b(folded(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def undelivered(actor: str, grade: Grade = "declared") -> Delivery:
@@ -69,8 +83,8 @@ class Chronicle:
         self.trace = trace
         self._n = 0
         self._actors: set[str] = set()
-        self._shown: set[tuple[str | None, str]] = set()
-        self._said: dict[tuple[str | None, str], str | None] = {}
+        self._shown: set[tuple[str | None, bytes]] = set()
+        self._said: set[tuple[str | None, bytes]] = set()
 
     def head(self, place: Place, **fields: Any) -> Made:
         """The line of the trace itself."""
@@ -110,7 +124,7 @@ class Chronicle:
         for party in recipients:
             name = party if isinstance(party, str) else party.actor
             yield from self.actor(place, name, to_kind or _RECIPIENT_KINDS[channel], evidence)
-        self._said[sender, folded(content)] = id
+        self._said.add((sender, _words(content)))
         event = Event(
             trace=self.trace,
             channel=channel,
@@ -128,7 +142,7 @@ class Chronicle:
 
     def said(self, author: str | None, content: str) -> bool:
         """Whether an event told that this author said this."""
-        return (author, folded(content)) in self._said
+        return (author, _words(content)) in self._said
 
     def shown(
         self,
@@ -140,7 +154,7 @@ class Chronicle:
         event: str | None = None,
     ) -> Iterator[Made]:
         """A copy, told once an actor, of an event if ids say so; what an actor said itself is no news to it."""
-        key = (actor, folded(content))
+        key = (actor, _words(content))
         if not content.strip() or key in self._shown or key in self._said:
             return
         self._shown.add(key)

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from earwitness.ingest.jsontext import DecodeError, begins_value, decode, documents
 from earwitness.ingest.limits import Limits
-from earwitness.ingest.record import Place, Record, Skip
-from earwitness.ingest.stream import CountingStream, DamageError, Readable, RecodedStream
+from earwitness.ingest.record import Adapter, Place, Record, Skip
+from earwitness.ingest.stream import CountingStream, DamageError, RecodedStream
 
 _HEAD = 1 << 18
 _BOMS = (
@@ -59,13 +59,16 @@ class Container(NamedTuple):
     """What a stream turned out to be.
 
     `name` is `jsonl`, `json`, `json-array`, `json-concatenated`, `empty`, or an unsupported kind by name,
-    with `reason` saying what was looked at.
+    with `reason` saying what was looked at. `noisy` says that something else than JSON comes first; `owner` is the
+    adapter that knows the file as text, and reads all of its lines.
     """
 
     name: str
-    stream: Readable
+    stream: CountingStream
     start: int = 0
     reason: str | None = None
+    noisy: bool = False
+    owner: Adapter | None = None
 
 
 def detect(stream: CountingStream) -> Container:
@@ -81,8 +84,9 @@ def detect(stream: CountingStream) -> Container:
             return Container(name, source, start, f"a {name} file: this container is not supported")
     if not head.strip():
         return Container("empty", source, start)
-    kind = _json_kind(head) if _JSON_START.match(head) else _kind_after_noise(head)
-    return Container(kind, source, start, _looked_at(head) if kind == "text" else None)
+    noisy = _begins_noisy(head)
+    kind = _kind_after_noise(head) if noisy else _json_kind(head)
+    return Container(kind, source, start, _looked_at(head) if kind == "text" else None, noisy)
 
 
 def _strip_bom(stream: CountingStream, bare: bytes) -> tuple[CountingStream, int]:
@@ -99,7 +103,16 @@ def _looked_at(head: bytes) -> str:
     kind = "binary data" if b"\x00" in head else "text"
     return (
         f"{kind} that does not begin with a JSON value; looked for JSON lines, one JSON value, a JSON array, "
-        "concatenated JSON, server-sent events, log lines with JSON, gzip, zstd, xz, bzip2, zip, tar, Parquet, SQLite"
+        "concatenated JSON, server-sent events, log lines with JSON, logs and YAML of known systems, gzip, zstd, "
+        "xz, bzip2, zip, tar, Parquet, SQLite"
+    )
+
+
+def _begins_noisy(head: bytes) -> bool:
+    """Whether a stream begins with something else than JSON; a first line `[INFO] ...` is no array."""
+    first = head.lstrip().split(b"\n", 1)[0].strip()
+    return not _JSON_START.match(head) or (
+        first.startswith(b"[") and not _ARRAY_START.match(first) and not _parses(first)
     )
 
 
@@ -109,7 +122,7 @@ def _json_kind(head: bytes) -> str:
     if lines[0].startswith(b"[") and whole and len(lines) > 1 and _parses(lines[1]):
         return "jsonl"  # lines that are arrays
     if lines[0].startswith(b"["):
-        return "json-array" if whole or _ARRAY_START.match(lines[0]) else _kind_after_noise(head)
+        return "json-array"
     if len(lines) == 1 and (whole or len(head) == _HEAD):
         return "json" if whole else "jsonl"  # a first line longer than the head
     if len(head) == _HEAD:

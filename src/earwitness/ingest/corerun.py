@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 from earwitness.ingest.actorlog import Party
@@ -25,8 +26,8 @@ class CoreRun:
         groups: the teams, and within them the publishers, of each message.
         thinkers: who spoke or called a model.
         systems: the first system message under each runtime id.
-        shown: what was told already of model inputs.
-        arrived: messages that were delivered.
+        shown: what was told already of model inputs, as digests.
+        arrived: messages that were delivered, as digests.
         repeats: records of tool calls that messages tell, too.
         results: tools and results that messages tell.
         team: the outermost team.
@@ -40,8 +41,8 @@ class CoreRun:
     groups: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     thinkers: set[str] = field(default_factory=set)
     systems: dict[str, str | None] = field(default_factory=dict)
-    shown: set[tuple[str, str, str]] = field(default_factory=set)
-    arrived: set[tuple[str, str, bytes]] = field(default_factory=set)
+    shown: set[bytes] = field(default_factory=set)
+    arrived: set[bytes] = field(default_factory=set)
     repeats: list[Place] = field(default_factory=list)
     results: set[tuple[str, str]] = field(default_factory=set)
     team: str | None = None
@@ -65,6 +66,11 @@ class CoreRun:
         manager = self.managers.get(team)
         return [m for m in self.members.get(team, {}) if m != sender and (m != manager or m in self.thinkers)]
 
+    def let_go(self) -> None:
+        """Break the circles in which the run holds itself: memory is given back without looking for any."""
+        self.chat.asides.clear()
+        self.chat.audience = lambda _: ()
+
     def tell(self) -> None:
         """Tell the messages, and the answer to the user where the outermost team gave one."""
         self.results |= results_in([m for m, _ in self.chat.messages])
@@ -84,6 +90,12 @@ def results_in(messages: list[Message]) -> set[tuple[str, str]]:
     """Tool and result of each result in messages."""
     parts = [part for m in messages if m["type"] == "ToolCallExecutionEvent" for part in parts_of(m)]
     return {(str(part.get("name")), str(part.get("content"))) for part in parts}
+
+
+def digest(*parts: str | bytes) -> bytes:
+    """Words in short, for a set of many."""
+    raw = [p if isinstance(p, bytes) else p.encode("utf-8", "surrogatepass") for p in parts]
+    return blake2b(b"".join(b"%d:%b" % (len(r), r) for r in raw), digest_size=16).digest()
 
 
 def text_of(body: Any) -> str:

@@ -2,18 +2,20 @@
 
 An adapter says what happened (a request, words, a call, its result, a handoff); a `Dialogue` makes the items of one
 trace of it, each production once. Words are held back until it is known whether more follows them: only the last of a
-turn went to the user. Whoever takes over by a handoff sees what was said before: sightings, not messages.
+turn went to the user. Whoever takes over by a handoff sees what was said before: sightings, not messages. A tool that
+turns out to be an agent was sent a request and gave an answer.
 """
 
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import NamedTuple
 
+from earwitness.ingest.delegation import Delegation, as_delegation
 from earwitness.ingest.record import Context, Emit, Place
 from earwitness.ingest.spans.identity import clean_name, hands_off
 from earwitness.ingest.steps import At, Steps
 from earwitness.schema.model import Delivery, Trace
-from earwitness.schema.words import Channel, Flag
+from earwitness.schema.words import ActorKind, Channel, Flag, Grade
 
 __all__ = ["USER", "At", "Call", "Dialogue", "trace_of_file"]
 
@@ -21,7 +23,13 @@ USER = "user"
 
 
 class Call(NamedTuple):
-    """A tool call that has no result yet."""
+    """A tool call that has no result yet.
+
+    Attributes:
+        told: its event was made; else the result says first what it was.
+        callee: the agent behind the tool, where the record names it.
+        paused: it waits for a human to allow it.
+    """
 
     agent: str | None
     tool: str | None
@@ -29,6 +37,8 @@ class Call(NamedTuple):
     at: At
     seq: int
     told: bool = True
+    callee: Delivery | None = None
+    paused: bool = False
 
 
 class _Words(NamedTuple):
@@ -69,6 +79,18 @@ class Dialogue(Steps):
         self._requests: list[tuple[str, At, int]] = []
         self._given: set[str | None] = set()
         self._seen: dict[str, int] = {}
+        self._delegation = Delegation()
+
+    def actor(self, name: str | None, kind: ActorKind, evidence: str, place: Place) -> None:
+        """Declare a party; what was called by the name of an agent was no tool."""
+        super().actor(name, kind, evidence, place)
+        if kind == "agent" and name != self._stand_in:
+            self.knows(name)
+
+    def knows(self, agent: str | None) -> None:
+        """The record names an agent of the run."""
+        if name := clean_name(agent):
+            self._out += self._delegation.meet(name)
 
     def request(self, text: str, at: At) -> None:
         """The user's words; the agent that acts next was given them."""
@@ -119,6 +141,11 @@ class Dialogue(Steps):
         else:
             self._tell(words, "C6", "intermediate", ())
 
+    def beside(self, agent: str | None) -> None:
+        """What comes stands beside the words of an agent and is no step of its own: words of others are settled."""
+        if self._words and self._words.agent != agent:
+            self.settle(final=False, next_agent=agent)
+
     def think(self, agent: str | None, text: str, at: At, *, kind: str = "reasoning", id: str | None = None) -> None:
         """Visible reasoning, a log, an error."""
         if not text.strip():
@@ -145,6 +172,20 @@ class Dialogue(Steps):
         """A call without a result."""
         return self._calls.get(call_id or "")
 
+    def delegate(self, call_id: str | None, agent: str, grade: Grade, place: Place) -> None:
+        """A call that has no result yet is one of an agent, who was not given the user's words."""
+        call = self.open_call(call_id)
+        if call and call_id:
+            self._calls[call_id] = call._replace(callee=Delivery(agent, grade))
+            self.actor(agent, "agent", "declared", place)
+            self.excuse(agent)
+
+    def pause(self, call_id: str | None) -> None:
+        """A call waits for approval: without a result it was not made."""
+        call = self.open_call(call_id)
+        if call and call_id:
+            self._calls[call_id] = call._replace(paused=True)
+
     def asking(self, agent: str | None, fits: Callable[[str], bool]) -> str | None:
         """The id of the latest open call of an agent whose tool fits."""
         open_calls = reversed(self._calls.items())
@@ -162,20 +203,45 @@ class Dialogue(Steps):
         denied: bool = False,
     ) -> None:
         """What a tool gave back."""
-        self.settle(final=False, next_agent=agent)
         call_id = call_id if isinstance(call_id, str) else None
         call = self._calls.pop(call_id or "", None)
+        said = self._answered(call, text)
+        self.settle(final=False, next_agent=agent)
         if call and not call.told:
             self._tell_call(call, call_id, denied=denied)
         agent = agent or (call.agent if call else None)
         tool = clean_name(tool) or (call.tool if call else None)
         to = (Delivery(agent, "declared"),) if agent else ()
         sender = None if denied else tool
+        at, seq = (said.at, said.seq) if said else (at, None)
+        name, start = f"{call_id}:result" if call_id else None, len(self._out)
         self.actor(sender, "tool", "declared", at.place)
-        name = f"{call_id}:result" if call_id else None
         if text or not denied:
-            self.event("C4", text, at, kind="tool_result", sender=sender, to=to, id=name, flags=flags)
+            self.event("C4", text, at, kind="tool_result", sender=sender, to=to, id=name, flags=flags, seq=seq)
+        self._assign(start, tool, agent, call.callee if call else None)
         self.acts(agent, at.place)
+
+    def _answered(self, call: Call | None, text: str) -> _Words | None:
+        """The words of a called agent that its call gives back: they are said once."""
+        words = self._words
+        if call is None or call.callee is None or words is None or words.agent != call.callee.actor:
+            return None
+        if words.text.strip() != text.strip():
+            return None
+        self._words = None
+        return words
+
+    def _assign(self, start: int, tool: str | None, caller: str | None, callee: Delivery | None) -> None:
+        """What was told from `start` on is of an agent, if the tool is one, else waits until it is known."""
+        told = self._out[start:]
+        del self._out[start:]
+        agent = callee.actor if callee else self._delegation.agent(tool, caller)
+        if agent:
+            self._out += as_delegation(told, agent, callee.grade if callee else "structural")
+        elif tool:
+            self._delegation.hold(tool, told)
+        else:
+            self._out += told
 
     def handoff(
         self,
@@ -186,6 +252,7 @@ class Dialogue(Steps):
         agent: str | None = None,
         words: str | None = None,
         history: bool = True,
+        grade: Grade = "declared",
     ) -> None:
         """Control went to another agent, with the arguments of the call or with words."""
         call = self._calls.pop(call_id or "", None)
@@ -193,7 +260,7 @@ class Dialogue(Steps):
         sender = agent or (call.agent if call else None)
         content = words or (call.arguments if call else "")
         seq = call.seq if call else None
-        to = (target,) if target else ()
+        to = (Delivery(target, grade),) if target else ()
         self.acts(sender, at.place)
         self.actor(target, "agent", "declared", at.place)
         name = f"{call_id}:call" if call_id else None
@@ -215,9 +282,10 @@ class Dialogue(Steps):
         self.settle(final=True)
         for call_id, call in self._calls.items():
             if not call.told:
-                self._tell_call(call, call_id, denied=hands_off(call.tool))
+                self._tell_call(call, call_id, denied=call.paused or hands_off(call.tool))
         for text, at, seq in [] if self._given else self._requests:
             self.sight(None, text, "initial", at, None, seq)
+        self._out += self._delegation.rest()
         return self.drain()
 
     def _tell(self, words: _Words, channel: Channel, kind: str, to: tuple[Delivery, ...]) -> None:
@@ -234,6 +302,7 @@ class Dialogue(Steps):
         )
 
     def _tell_call(self, call: Call, call_id: str | None, *, denied: bool = False) -> None:
+        start = len(self._out)
         self.actor(call.tool, "tool", "declared", call.at.place)
         to = (Delivery(call.tool, "declared", delivered=not denied),) if call.tool else ()
         self.event(
@@ -247,3 +316,4 @@ class Dialogue(Steps):
             flags=("not_delivered",) if denied else (),
             seq=call.seq,
         )
+        self._assign(start, call.tool, call.agent, call.callee)

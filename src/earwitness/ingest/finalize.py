@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from earwitness.ingest import consumption
+from earwitness.ingest import consumption, links, passed, samerun
 from earwitness.ingest.columns import array
 from earwitness.ingest.record import Source
 from earwitness.schema.case import Case
@@ -21,7 +21,6 @@ _FIRST = (
     "pair",
     "started_at",
     "request",
-    "observable",
     "attributes",
 )
 
@@ -94,6 +93,7 @@ _ORDER = """
 
 def run(case: Case, traces: dict[str, int], sources: list[Source]) -> None:
     """Settle a finished import."""
+    links.fold(case, traces)
     _merge_traces(case, traces)
     _merge_actors(case)
     _drop_repeats(case, sources)
@@ -102,21 +102,35 @@ def run(case: Case, traces: dict[str, int], sources: list[Source]) -> None:
     _order(case)
     _drop_repeated_contents(case)
     consumption.resolve(case)
+    links.find(case)
+    passed.settle(case)
+    samerun.find(case, sources)
     _write_sources(case, sources)
 
 
 def _merge_traces(case: Case, traces: dict[str, int]) -> None:
-    """One row a trace: the first known of every column; traces that only events name get a row of their own."""
-    known = pa.table(
-        {"trace": pa.array(list(traces.values()), pa.int32()), "trace_id": array(list(traces), pa.string())}
-    )
+    """One row a trace: the first known of every column; traces that only events name get a row of their own.
+
+    Of what can be seen the first word of each source counts, and what one source can show the trace can.
+    """
+    names = {number: name for name, number in reversed(traces.items())}  # an id that was joined comes after its run's
+    known = pa.table({"trace": pa.array(list(names), pa.int32()), "trace_id": array(list(names.values()), pa.string())})
     case.con.register("named", known)
     firsts = ", ".join(f"first({c} ORDER BY n) FILTER ({c} IS NOT NULL) AS {c}" for c in _FIRST)
     case.execute(f"""
         CREATE OR REPLACE TEMP TABLE merged AS
-        SELECT trace, any_value(trace_id) AS trace_id, {firsts}
-        FROM (SELECT rowid AS n, * FROM traces UNION ALL BY NAME
-              SELECT 9223372036854775807 AS n, trace, trace_id FROM named) GROUP BY trace
+        WITH rows AS (
+            SELECT rowid AS n, * FROM traces UNION ALL BY NAME
+            SELECT 9223372036854775807 AS n, trace, trace_id FROM named
+        ), stated AS (
+            SELECT trace, first(observable ORDER BY n) AS channels
+            FROM rows WHERE observable IS NOT NULL GROUP BY trace, source
+        ), shown AS (
+            SELECT trace, list_sort(list_distinct(flatten(list(channels)))) AS observable FROM stated GROUP BY trace
+        ), known AS (
+            SELECT trace, any_value(trace_id) AS trace_id, {firsts} FROM rows GROUP BY trace
+        )
+        SELECT * FROM known LEFT JOIN shown USING (trace)
     """)
     case.con.unregister("named")
     case.execute("DELETE FROM traces")

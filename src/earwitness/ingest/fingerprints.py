@@ -25,7 +25,7 @@ def _rows(key: str, *keys: str) -> Test:
 FOREIGN: tuple[tuple[str, Test], ...] = (
     ("OTLP metrics", lambda v: "resourceMetrics" in v or "resource_metrics" in v),
     ("Phoenix traces without spans", _rows("data", "trace_id", "project_id")),
-    ("LangGraph SQLite checkpoints", _has("thread_id", "checkpoint_ns", "checkpoint_id")),
+    ("LangGraph checkpoints, of an unknown version", _has("thread_id", "checkpoint_ns", "checkpoint_id")),
     ("LangSmith, of an unknown version", lambda v: "dotted_order" in v or _has("post", "patch")(v)),
     ("JSON-RPC of another protocol than MCP or A2A", lambda v: v.get("jsonrpc") == "2.0"),
     ("text between records", _has("_line")),

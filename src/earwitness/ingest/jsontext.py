@@ -17,6 +17,8 @@ from earwitness.ingest.stream import DamageError, Readable
 from earwitness.schema.words import Outcome
 
 _WINDOW = 4 << 20
+# What no JSON value begins with is no beginning of one.
+_BEGINS = re.compile(r'[\[{"0-9]|-[0-9I]|null|true|false|NaN|Infinity')
 _BLANK = re.compile(r"[\s,\ufeff]*")
 REPEATS = "an object repeats a key, so readers disagree on what it says"
 _TOO_DEEP = "nested too deep to be read"
@@ -172,13 +174,20 @@ def documents(stream: Readable, start: int, limits: Limits, *, array: bool) -> I
         if array and window.step("]" if inside else "["):
             inside, number = not inside, 0
             continue
-        found = _next_document(window, limits)
+        found = _noise(window) or _next_document(window, limits)
         yield found if isinstance(found, Skip) or not inside else Record(found.value, found.place.at(f"/{number}"))
         number += 1
     if inside and not window.damage:
         yield Skip("unparseable", "the array is not closed: the data is cut off", window.take(window.at))
     if window.damage:
         raise window.damage
+
+
+def _noise(window: "_Window") -> Skip | None:
+    """What begins no value is passed over as the decoder would have it, which counts all lines before it first."""
+    if window.size() <= _TOKEN or _BEGINS.match(window.text, window.at):
+        return None
+    return window.give_up("unparseable", "not JSON: expecting value")
 
 
 def _next_document(window: "_Window", limits: Limits) -> Record | Skip:

@@ -4,12 +4,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from earwitness.ingest.kernelcalls import DONE, HANDOFF, Asked, Calls, summary_of
 from earwitness.ingest.record import Place
-from earwitness.ingest.spans.texts import as_text, fingerprint, loads, says_nothing
+from earwitness.ingest.spans.texts import fingerprint, says_nothing
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
 from earwitness.schema.model import Delivery
 
-_HANDOFF, _TRANSFER, _DONE = "Handoff", "transfer_to_", "complete_task"
+_TRANSFER = "transfer_to_"
 _SUMMARY = "Task is completed with summary: "
 
 Message = dict[str, Any]
@@ -48,12 +49,29 @@ def message_id(message: Message) -> str | None:
     return named(metadata.get("id")) if isinstance(metadata, dict) else None
 
 
-def call_key(trace: str, tool: str, arguments: str) -> tuple[str, ...]:
-    """The same for the records of one call in files of different kinds; filters add an override to the arguments."""
-    given = loads(arguments)
-    if isinstance(given, dict):
-        given = {k: v for k, v in given.items() if k != "instructions_override"}
-    return "sk-call", trace, tool, fingerprint(arguments if given is None else as_text(given)).hex()
+def identity(message: Message) -> tuple[str, ...]:
+    """The same for the records of one message in several files; ids of model, calls and results where there are any."""
+    calls = [f"call {i.get('id')}" for i in items(message, "function_call")]
+    results = [f"result {i.get('id')}" for i in items(message, "function_result")]
+    key, own = [*calls, *results], message_id(message)
+    if key:
+        return str(own), *key
+    text = text_of(message) or ""
+    return (own, text) if own else (message["role"], str(message.get("name")), text)
+
+
+def function_of(item: dict[str, Any]) -> tuple[str | None, str]:
+    """Plugin and function of a call or result; some records name both in one. An agent as a plugin is named twice."""
+    name, function = str(item.get("name")), named(item.get("function_name"))
+    if function:
+        return named(item.get("plugin_name")), function
+    plugin, dash, function = name.partition("-")
+    return (plugin, function) if dash else (None, name)
+
+
+def newest_first(roles: list[str]) -> bool:
+    """Whether messages stand in the order of `get_messages`."""
+    return bool(roles) and roles[0] != "user" and roles[-1] == "user"
 
 
 @dataclass
@@ -62,30 +80,45 @@ class KernelChat:
 
     Attributes:
         tale: what is told of it.
+        calls: what a filter saw of the same run.
         messages: the messages kept so far.
     """
 
     tale: Tale
+    calls: Calls
     messages: list[tuple[Message, Place]] = field(default_factory=list)
     _thoughts: set[tuple[str, str]] = field(default_factory=set)
+    _answers: set[tuple[str, str]] = field(default_factory=set)
     _keys: set[tuple[str, ...]] = field(default_factory=set)
     _count: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _tools: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    _results: set[str] = field(default_factory=set)
+    _authors: set[str | None] = field(default_factory=set)
     _last: Draft | None = None
+
+    def know(self, message: Message) -> None:
+        """What is said with an id, or as the end of a task: the result of a run is a copy of it without any."""
+        name, text = str(message.get("name")), text_of(message)
+        if text and message_id(message):
+            self._answers.add((name, text))
+        for call in items(message, "function_call"):
+            summary = summary_of(str(call.get("arguments"))) if function_of(call) == (HANDOFF, DONE) else None
+            self._answers |= {(name, summary)} if summary else set()
 
     def take(self, message: Message, place: Place) -> bool:
         """Keep a message; False says it is a copy: callbacks repeat the first text of a turn at its end."""
-        calls = [str(i.get("id")) for i in items(message, "function_call")]
-        results = [str(i.get("id")) for i in items(message, "function_result")]
-        key = (str(message_id(message)), *(f"call {c}" for c in calls), *(f"result {r}" for r in results))
-        text = text_of(message) or ""
-        if len(key) > 1 or message_id(message):
-            seen = key in self._keys or (len(key) == 1 and (*key, text) in self._keys)
-            self._keys |= {key, (key[0], text)} if len(key) > 1 else {(*key, text)}
-            if seen:
-                return False
+        key, text = identity(message), text_of(message) or ""
+        own, called = message_id(message), len(items(message, "function_call")) + len(items(message, "function_result"))
         speech = (str(message.get("name")), text)
-        if calls:
+        if own or called:
+            seen = key in self._keys
+            self._keys |= {key, (str(own), text)} if called else {key}
+        else:
+            answer = (speech[0], text.removeprefix(_SUMMARY))
+            seen = message["role"] == "assistant" and bool(text) and answer in self._answers
+        if seen:
+            return False
+        if items(message, "function_call"):
             self._thoughts.add(speech)
         elif text and speech in self._thoughts:
             return False
@@ -93,13 +126,27 @@ class KernelChat:
         return True
 
     def tell(self) -> None:
-        """Tell all messages."""
-        roles = [m["role"] for m, _ in self.messages]
-        if roles and roles[0] != "user" and roles[-1] == "user":
-            self.messages.reverse()  # `get_messages` gives the newest first
+        """Tell all messages, and the calls that only a filter saw in between."""
+        messages = [message for message, _ in self.messages]
+        self._authors = {named(m.get("name")) for m in messages if m["role"] == "assistant"}
+        self._results = {str(i.get("id")) for m in messages for i in items(m, "function_result")}
+        for author in sorted(name for name in self._authors if name):
+            self.tale.actor(author)
+        asked = _asked(messages)
+        self.calls.match(asked, self._authors | {one.tool for one in asked if one.agent})
         for n, (message, place) in enumerate(self.messages):
+            self._catch_up(n, message)
             self._one(n, message, place)
+        self.calls.rest()
         self._to_user()
+
+    def _catch_up(self, n: int, message: Message) -> None:
+        """An agent's calls come before its next words, and everything before the last."""
+        if message["role"] == "assistant":
+            name = named(message.get("name"))
+            if n == len(self.messages) - 1 and not items(message, "function_call"):
+                self.calls.rest()
+            self.calls.catch_up(lambda call: call.caller == name)
 
     def _to_user(self) -> None:
         if self._last is not None:
@@ -113,6 +160,9 @@ class KernelChat:
             if text is not None:
                 self.tale.sighting(place.at("/items"), text, self.tale.actor(actor), "initial")
             return
+        if message.get("is_final") is False:
+            self._broken_off(message, text, place)
+            return
         calls = items(message, "function_call")
         if text is not None:
             self._say(text, name, message, place, aside=bool(calls))
@@ -122,6 +172,13 @@ class KernelChat:
             self._ask(call, name, n, message, place)
         for result in items(message, "function_result"):
             self._answer(result, name, place)
+
+    def _broken_off(self, message: Message, text: str | None, place: Place) -> None:
+        """Pieces of a message that never came in full."""
+        if text is None:
+            return
+        name, key = self.tale.actor(named(message.get("name"))), f"{message_id(message)}:pieces"
+        self.tale.event(place, "C6", text, key=key, kind="pieces", sender=name, flags=("truncated",))
 
     def _next(self, n: int) -> str | None:
         names = (named(m.get("name")) for m, _ in self.messages[n + 1 :] if m["role"] == "assistant")
@@ -145,11 +202,11 @@ class KernelChat:
         self._last = self._last if aside else draft
 
     def _ask(self, call: dict[str, Any], name: str | None, n: int, message: Message, place: Place) -> None:
-        tool, plugin = str(call.get("name")), call.get("plugin_name")
-        function, arguments = str(call.get("function_name")), said(call.get("arguments")) or "{}"
-        key = str(call.get("id") or f"{n}:{tool}")
+        (plugin, function), tool = function_of(call), str(call.get("name"))
+        arguments = said(call.get("arguments")) or "{}"
+        key = _key_of(call, n)
         agent = plugin == function  # an agent that is used as a plugin
-        if plugin == _HANDOFF:
+        if plugin == HANDOFF:
             self._hand_over(function, arguments, name, key, n, message, place)
             return
         self._tools[key] = (function if agent else tool, agent)
@@ -163,6 +220,9 @@ class KernelChat:
             to=(self._party(key),),
             time=time_of(message),
         )
+        seen = self.calls.begin(key)
+        if seen and key not in self._results:
+            self.calls.answer(seen, key, self.tale.actor(name))
 
     def _party(self, key: str) -> Delivery:
         tool, agent = self._tools[key]
@@ -173,9 +233,9 @@ class KernelChat:
         self, function: str, arguments: str, name: str | None, key: str, n: int, message: Message, place: Place
     ) -> None:
         """A handoff passes no words; the end of the task passes its summary to the user."""
-        if function == _DONE:
-            summary = loads(arguments)
-            text = said(summary.get("task_summary")) if isinstance(summary, dict) else None
+        if function == DONE:
+            self.calls.begin(key)
+            text = summary_of(arguments)
             if text is not None:
                 self._say(text, name, {**message, "metadata": {}}, place, aside=False)
             return
@@ -194,13 +254,16 @@ class KernelChat:
 
     def _answer(self, result: dict[str, Any], name: str | None, place: Place) -> None:
         key, text = str(result.get("id")), said(result.get("result"))
-        if text is None or result.get("plugin_name") == _HANDOFF:
+        plugin, function = function_of(result)
+        if text is None or plugin == HANDOFF:
             return
         if key not in self._tools:
-            agent = result.get("plugin_name") == result.get("function_name") and "plugin_name" in result
-            self._tools[key] = (str(result.get("function_name") if agent else result.get("name")), agent)
+            agent = plugin == function
+            self._tools[key] = (function if agent else str(result.get("name")), agent)
         sender = self._party(key).actor
         agent = self._tools[key][1]
+        if agent:  # what agents did of whom there is no message was done inside of others
+            self.calls.catch_up(lambda call: call.caller not in self._authors)
         to = (Delivery(self.tale.actor(name) or name, "structural" if agent else "declared"),) if name else ()
         self.tale.event(
             place.at("/items"),
@@ -213,7 +276,19 @@ class KernelChat:
             parent=key,
         )
 
-    def calls(self) -> list[tuple[str, ...]]:
-        """Keys of the calls that were told."""
-        drafts = [d for key, d in self.tale.drafts.items() if key in self._tools and d.to]
-        return [call_key(self.tale.trace.id, d.to[0].actor, d.content) for d in drafts]
+
+def _key_of(call: dict[str, Any], n: int) -> str:
+    return str(call.get("id") or f"{n}:{call.get('name')}")
+
+
+def _asked(messages: list[Message]) -> list[Asked]:
+    """The calls in messages that a filter may have seen, too."""
+    found = []
+    for n, message in enumerate(messages):
+        for call in items(message, "function_call"):
+            plugin, function = function_of(call)
+            agent = plugin == function
+            tool = function if agent else str(call.get("name"))
+            arguments = said(call.get("arguments")) or "{}"
+            found.append(Asked(_key_of(call, n), named(message.get("name")), tool, arguments, agent))
+    return found

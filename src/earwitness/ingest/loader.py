@@ -4,13 +4,14 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from earwitness.ingest import finalize
-from earwitness.ingest.boundary import closing, contained
+from earwitness.ingest.boundary import Guarded
 from earwitness.ingest.columns import Places
 from earwitness.ingest.containers import Block, Container, line_columns, lines_of
 from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
@@ -18,12 +19,19 @@ from earwitness.ingest.fingerprints import name_foreign
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.layouts import READERS, recognise
 from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
-from earwitness.ingest.record import Adapter, Emit, Place, Reader, Record, Skip, Source
+from earwitness.ingest.record import Adapter, Emit, Place, Record, Skip, Source
 from earwitness.ingest.registry import adapter_for, fits
+from earwitness.ingest.stems import Stems
 from earwitness.ingest.stream import CountingStream
 from earwitness.ingest.writer import Writer
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress, silent
+
+
+def _digest(key: tuple[str | bytes, ...]) -> bytes:
+    """A key as 16 bytes: some are whole records, and there may be millions."""
+    parts = [k if isinstance(k, bytes) else str(k).encode("utf-8", "surrogatepass") for k in key]
+    return blake2b(b"".join(b"%d:%b" % (len(p), p) for p in parts), digest_size=16).digest()
 
 
 @contextmanager
@@ -38,7 +46,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-@dataclass
+@dataclass(eq=False)
 class Loader:
     """One import into one case.
 
@@ -54,19 +62,25 @@ class Loader:
     progress: Progress = silent
     adapter: Adapter | None = None
     sources: list[Source] = field(default_factory=list)
-    readers: dict[str, Reader] = field(default_factory=dict)
-    _claimed: set[tuple[str, ...]] = field(default_factory=set)
+    readers: dict[str, Guarded] = field(default_factory=dict)
+    _claimed: set[bytes] = field(default_factory=set)
+    _stems: Stems = field(default_factory=Stems)
 
     @property
     def name(self) -> str:
         """Name of the source that is read now."""
         return self.sources[-1].name
 
+    @property
+    def stem(self) -> str:
+        """Its name without folders and endings, as far as that tells it from sources in other folders."""
+        return self._stems.of(self.name)
+
     def claim(self, *key: str) -> bool:
         """True the first time `key` is claimed; False says the same thing was imported before."""
-        fresh = key not in self._claimed
-        self._claimed.add(key)
-        return fresh
+        known = len(self._claimed)
+        self._claimed.add(_digest(key))
+        return len(self._claimed) > known
 
     def load(self, paths: list[Path]) -> list[Source]:
         """Import files, folders and archives; gives one `Source` for each file and archive member.
@@ -108,7 +122,7 @@ class Loader:
         """What readers of the whole import say at its end, each item for the source it came from."""
         routers = {s.number: Router(s, writer, self) for s in self.sources} if self.readers else {}
         for reader in self.readers.values():
-            for emit in closing(reader, self.sources[-1]):
+            for emit in reader.close({s.number: s for s in self.sources}):
                 routers[max(emit.place.source, first)].put(emit)
         for source in self.sources:
             source.settle()
@@ -140,6 +154,7 @@ class Loader:
             source.container = source.container.removesuffix("-concatenated")
 
     def _route(self, container: Container, stream: CountingStream, router: "Router") -> None:
+        router.owner = container.owner
         for chunk in READERS[container.name](container, self.limits):
             router.take(chunk)
             self.progress(router.source.name, stream.bytes)
@@ -156,8 +171,9 @@ class Router:
 
     def __init__(self, source: Source, writer: Writer, loader: Loader) -> None:
         self.source, self.writer, self.loader = source, writer, loader
-        self._readers: dict[str, Reader] = {}
+        self._readers: dict[str, Guarded] = {}
         self._last: Adapter | None = None
+        self.owner: Adapter | None = None  # of text, in which a line alone does not say what it is of
 
     def take(self, chunk: Block | Record | Skip) -> None:
         """A block of lines, one record, or one that could not be read."""
@@ -177,7 +193,7 @@ class Router:
     def finish(self) -> None:
         """Let adapters say what they could only say at the end, and hand everything on."""
         for reader in self._readers.values():
-            for emit in closing(reader, self.source):
+            for emit in reader.close({self.source.number: self.source}):
                 self.put(emit)
 
     def _take_block_at_once(self, block: Block) -> bool:
@@ -225,14 +241,16 @@ class Router:
         self._count_dialect(adapter, len(parts))
         reader = self._reader(adapter)
         for part in parts:
-            for emit in contained(adapter, reader, part):
+            for emit in reader.feed(adapter, part):
                 self.put(emit)
 
     def _match(self, value: Any) -> Adapter | None:
-        """The adapter of the import, else the last one that fitted, else the first that fits."""
-        for adapter in (self.loader.adapter, self._last):
-            if adapter and fits(adapter, value):
-                return adapter
+        """The adapter of the import, else of the text, else the last one that fitted, else the first that fits."""
+        mapped, last = self.loader.adapter, self._last
+        if mapped and fits(mapped, value):
+            return mapped
+        if self.owner or (last and fits(last, value)):
+            return self.owner or last
         return adapter_for(value)
 
     def _take_unknown(self, record: Record) -> None:
@@ -244,11 +262,11 @@ class Router:
         else:
             self.lose(Skip("unknown", name_foreign(value), place))
 
-    def _reader(self, adapter: Adapter) -> Reader:
+    def _reader(self, adapter: Adapter) -> Guarded:
         shared = getattr(adapter, "READER", None)
         readers, name = (self.loader.readers, shared) if shared else (self._readers, adapter.NAME)
         if name not in readers:
-            readers[name] = adapter.open(self.loader)
+            readers[name] = Guarded(adapter.open(self.loader))
         return readers[name]
 
     def put(self, emit: Emit) -> None:

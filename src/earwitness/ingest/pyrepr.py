@@ -9,7 +9,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
+_JSON = msgspec.json.Decoder()
 _LIMIT = 1 << 20
+# Text that Python and, after a change of quotes, JSON read alike: no escapes, no quotes in quotes, no signs, no tuples.
+_ALIKE = re.compile(r"(?:'[^'\"\\\x00-\x1f\x7f]*+'|[\[\]{},: ]|\b\d{1,15}(?:\.\d{1,15})?\b|\b(?:True|False|None)\b)*+")
+_TOKENS = re.compile(r"'[^']*+'|True|False|None")
+_JSON_OF = {"True": "true", "False": "false", "None": "null"}
 _ENUM = re.compile(r"<\w+\.\w+: ('[^'\\]*'|\d+)>")
 _OPEN, _CLOSE = "([{", ")]}"
 
@@ -23,7 +30,18 @@ def read_repr(text: str) -> Any:
 
 
 def _parse(text: str) -> Any:
-    return evaluate(text, _value)
+    found = read_alike(text)
+    return evaluate(text, _value) if found is None else found
+
+
+def read_alike(text: str) -> Any:
+    """A list or dict of a `repr` that JSON can say, at the speed of a JSON parser; None for all else."""
+    if not text.startswith(("{", "[")) or not _ALIKE.fullmatch(text):
+        return None
+    try:
+        return _JSON.decode(_TOKENS.sub(lambda m: _JSON_OF.get(m[0]) or f'"{m[0][1:-1]}"', text))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
 def evaluate(text: str, value: Callable[[ast.expr], Any]) -> Any:

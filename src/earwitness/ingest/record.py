@@ -19,7 +19,8 @@ class Place(NamedTuple):
 
     def at(self, pointer: str) -> "Place":
         """The same place, one step deeper."""
-        return self._replace(pointer=self.pointer + pointer)
+        line, offset, length, above, source = self
+        return Place(line, offset, length, above + pointer, source)
 
 
 class Record(NamedTuple):
@@ -67,6 +68,11 @@ class Context(Protocol):
         """Name of the source that is read now."""
         ...
 
+    @property
+    def stem(self) -> str:
+        """Its name without endings, and without folders where no other folder of the import holds that name."""
+        ...
+
     def claim(self, *key: str) -> bool:
         """True the first time `key` is claimed in this import; False says it is a duplicate."""
         ...
@@ -82,8 +88,8 @@ class Adapter(Protocol):
         READER: adapters that name the same reader share it for the whole import, and it finishes after the last
             source: a trace may be spread over files. Without it each source has a reader of its own.
         split: takes an envelope apart, `split(record) -> list[Record]`; its parts are the records then.
-        sniff_text: whether text that is no JSON is of this format, told from its first 256 KiB; its lines then come
-            as records `{"_line": text}`.
+        sniff_text: whether text that is no JSON is of this format, told from its first 256 KiB; all of its lines then
+            come to it as records `{"_line": text}`, with `"_above": [blank lines]` where some stand above.
     """
 
     NAME: str

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from earwitness.ingest.columns import Ints, Places, clean, content_ids, encode, json_texts, strings, uuids
 from earwitness.schema.case import Case
-from earwitness.schema.model import Actor, Delivery, Event, Label, Line, Loss, Rule, Sighting, Trace, Value
+from earwitness.schema.model import Actor, Delivery, Event, Label, Line, Link, Loss, Rule, Sighting, Trace, Value
 from earwitness.schema.times import column as time_column
 
 # Content ids remembered to spare the store repeated texts; forgetting some costs space for a while, not truth.
@@ -21,9 +21,14 @@ Rows = Iterator[tuple[str, dict[str, Any]]]
 
 @dataclass
 class Numbers:
-    """The numbers rows go by, continued from what the case already holds."""
+    """The numbers rows go by, continued from what the case already holds.
+
+    Attributes:
+        traces: numbers by id; an id that was joined to a run has the number of the run.
+    """
 
     traces: dict[str, int]
+    next_trace: int
     events: int
     values: int
     rules: int
@@ -32,16 +37,21 @@ class Numbers:
     @classmethod
     def of(cls, case: Case) -> "Numbers":
         """Where a case left off."""
-        events, values, rules = (
+        following, events, values, rules = (
             int(case.one(f"SELECT coalesce(max({column}), -1) + 1 FROM {table}"))
-            for column, table in (("event", "events"), ("value", "vault"), ("rule", "rules"))
+            for column, table in (("trace", "traces"), ("event", "events"), ("value", "vault"), ("rule", "rules"))
         )
-        return cls(dict(case.rows("SELECT trace_id, trace FROM traces")), events, values, rules, set())
+        traces = dict(case.rows("SELECT trace_id, trace FROM traces ORDER BY trace"))
+        joined = case.rows("SELECT other, trace FROM links WHERE joined")
+        traces |= {other: trace for other, trace in joined if other not in traces}
+        return cls(traces, following, events, values, rules, set())
 
     def trace(self, names: list[str]) -> list[int]:
         """Numbers of traces, given on first sight."""
         for name in dict.fromkeys(names):
-            self.traces.setdefault(name, len(self.traces))
+            if name not in self.traces:
+                self.traces[name] = self.next_trace
+                self.next_trace += 1
         return list(map(self.traces.__getitem__, names))
 
     def take(self, kind: str, n: int) -> Ints:
@@ -220,6 +230,12 @@ def _losses(items: Sequence[Loss], places: Places, numbers: Numbers) -> Rows:
     yield "losses", {"trace": trace, **_columns(items, "channel", "kind", "n", "detail")}
 
 
+def _links(items: Sequence[Link], places: Places, numbers: Numbers) -> Rows:
+    trace = numbers.trace(_column(items, "trace"))
+    place = {k: v for k, v in places.columns().items() if k != "pointer"}
+    yield "links", {"trace": trace, **_columns(items, "other", "kind", "joined", "n"), **place}
+
+
 def _labels(items: Sequence[Label], places: Places, numbers: Numbers) -> Rows:
     rows = [(x.trace, x.event, a) for x in items for a in (x.leaked or (None,))]
     trace = numbers.trace([r[0] for r in rows])
@@ -237,6 +253,7 @@ _KINDS: dict[type, _Kind] = cast(
         Value: _values,
         Rule: _rules,
         Loss: _losses,
+        Link: _links,
         Label: _labels,
     },
 )

@@ -49,7 +49,7 @@ def made(item: Item, place: Place) -> Made:
     Raises:
         msgspec.ValidationError: a name is no text, say.
     """
-    msgspec.convert(msgspec.to_builtins(item), Item)
+    msgspec.convert(msgspec.to_builtins(item), type(item))
     return Made(item, place)
 
 

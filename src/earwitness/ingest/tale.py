@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from earwitness.ingest.record import Made, Place
 from earwitness.ingest.spans.texts import as_text, masked
 from earwitness.schema.model import Actor, Delivery, Event, Item, Loss, Sighting, Time, Trace
-from earwitness.schema.words import ActorKind, Channel, Flag, Grade, LossKind, SightingKind
+from earwitness.schema.words import CHANNELS, ActorKind, Channel, Flag, Grade, LossKind, SightingKind
 
 USER = "user"
 _NOBODY = {"", "unknown", "none", "null"}
@@ -40,17 +40,6 @@ def said(content: Any) -> str | None:
         return None
     text = as_text(content)
     return text if text.strip() else None
-
-
-def file_stem(name: str) -> str:
-    """A file's name without folders, ending and kind: recordings of one run commonly share the rest.
-
-    `swarm.run_stream.jsonl` and `swarm.save_state.json` are of `swarm`; the version in `run_0.2.jsonl` stays.
-    """
-    base = name.replace("\\", "/").replace("!", "/").rsplit("/", 1)[-1]
-    stem = base.rsplit(".", 1)[0] or base
-    rest, dot, kind = stem.rpartition(".")
-    return rest if dot and rest and kind[:1].isalpha() else stem
 
 
 @dataclass
@@ -97,6 +86,12 @@ class Tale:
     def observe(self, *channels: Channel) -> None:
         """Say anew what such a recording can show."""
         self.trace = replace(self.trace, observable=channels)
+
+    def observe_too(self, channel: Channel) -> None:
+        """Say that this recording shows a channel that not every one of its kind does."""
+        known = self.trace.observable
+        if known is not None:
+            self.observe(*(c for c in CHANNELS if c in known or c == channel))
 
     def next(self) -> int:
         """The next number of a step."""

@@ -16,6 +16,8 @@ from earwitness.schema.words import Flag
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "human", "model"})
 ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"})
+# What the OpenAI Agents SDK gives back for a call that a human did not allow.
+_NOT_ALLOWED = "Tool execution was not approved."
 _LONGEST_NAME = 1 << 10
 _RESULTS = ("output", "result", "results", "outputs")
 
@@ -52,8 +54,11 @@ class Talk:
         self._failed: set[str] = set()
         self._unnamed: deque[tuple[str | None, str]] = deque()
         self._calls = 0
+        self._callee: str | None = None
 
-    def tell(self, raw: Any, at: At, *, agent: str | None = None, target: str | None = None) -> bool:
+    def tell(
+        self, raw: Any, at: At, *, agent: str | None = None, target: str | None = None, callee: str | None = None
+    ) -> bool:
         """Tell a message or an item; False where it is neither.
 
         Args:
@@ -61,10 +66,11 @@ class Talk:
             at: where and when.
             agent: who the record says speaks.
             target: whom the record says control goes to.
+            callee: the agent that the record says is behind the tool.
         """
         if not isinstance(raw, dict):
             return False
-        self.agent = agent or self.agent
+        self.agent, self._callee = agent or self.agent, callee
         self._note_failures(raw.get("content"))
         messages = read_messages(raw, "assistant")
         if not messages and str(raw.get("type", "")).endswith("_call"):
@@ -126,15 +132,21 @@ class Talk:
             self._unnamed.append((part.name, call_id))
         # Whether a call is a handoff shows in its result, whatever the tool is called.
         self.dialogue.call(self.agent, part.name, part.text, at, call_id, hold=True)
+        self._delegate(call_id, at)
+
+    def _delegate(self, call_id: str | None, at: At) -> None:
+        if self._callee:
+            self.dialogue.delegate(call_id, self._callee, "declared", at.place)
 
     def _result(self, part: Part, at: At, target: str | None) -> None:
         call_id = part.id if self.dialogue.open_call(part.id) or not self._unnamed else self._unnamed.popleft()[1]
+        self._delegate(call_id, at)
         call = self.dialogue.open_call(call_id)
         target = target or _handed(part.text)
         if target:
             self._hand_over(call_id, target, at, call.agent if call else self.agent)
             return
-        refused = call is not None and hands_off(call.tool)
+        refused = call is not None and (hands_off(call.tool) or part.text == _NOT_ALLOWED)
         flags: tuple[Flag, ...] = ("failed",) if part.id in self._failed else ()
         agent = None if call else self.agent
         self.dialogue.result(call_id, part.text, at, agent=agent, tool=part.name, flags=flags, denied=refused)

@@ -65,9 +65,23 @@ def log_records(container: Container, limits: Limits) -> Iterator[Record | Skip]
 
 
 def line_records(container: Container, limits: Limits) -> Iterator[Record | Skip]:
-    """Every line as `{"_line": text}`."""
-    for found in _text_lines(container, limits):
-        yield found if isinstance(found, Skip) else Record({"_line": found[0]}, found[1])
+    """Every line as `{"_line": text}`. Blank lines are no records; they come with the line below, as `_above`."""
+    above = b""
+    for chunk in blocks(container, limits):
+        if isinstance(chunk, Skip):
+            yield chunk
+            continue
+        end = chunk.offset
+        for raw, place in lines_of(chunk):
+            above += chunk.data[end - chunk.offset : place.offset - chunk.offset]
+            yield Record(_line(raw, above), place)
+            above, end = b"", place.offset + place.length + 1
+        above = (above + chunk.data[end - chunk.offset :])[-limits.line :]
+
+
+def _line(raw: bytes, above: bytes) -> dict[str, Any]:
+    shown = [line.rstrip("\r") for line in (above + raw).decode("utf-8", "surrogateescape").split("\n")]
+    return {"_line": shown[-1], "_above": shown[:-1]} if above else {"_line": shown[-1]}
 
 
 def event_records(container: Container, limits: Limits) -> Iterator[Record | Skip]:
@@ -85,7 +99,7 @@ def event_records(container: Container, limits: Limits) -> Iterator[Record | Ski
         name, _, value = line.partition(":")
         if name not in ("event", "data", "id"):
             continue
-        if start and (name in fields or "data" in fields):
+        if start and (name in fields or ("data" in fields and name != "id")):
             yield Record(_event(fields), start)
             fields, start = {}, None
         fields[name] = value.removeprefix(" ")

@@ -61,6 +61,10 @@ class Teller:
             self.tell(self.block, textwrap.dedent("\n".join(self.lines)).strip())
         self.block, self.lines = None, []
 
+    def whole(self, said: str) -> str:
+        """What stands in the line of a block, and below it, with the blank lines between."""
+        return f"{said}\n{textwrap.dedent(chr(10).join(self.lines))}".strip()
+
     def noise(self, block: Found) -> str | None:
         """Why a block says nothing."""
         raise NotImplementedError
@@ -207,7 +211,7 @@ class HyperAgent(Teller):
 
     def tell(self, block: Found, body: str) -> None:
         """A thought, an order of the planner to an intern, or an intern's answer."""
-        said, who = f"{block['said'] or ''}\n{body}".strip(), block["who"]
+        said, who = self.whole(block["said"] or ""), block["who"]
         intern = self._intern.search(said) if who == "Planner" else None
         target = block["to"] or (intern[1] if intern else None)
         if not said:
@@ -244,7 +248,7 @@ class Loguru(Teller):
 
     def tell(self, block: Found, body: str) -> None:
         """What a role did, thought, called or got back; warnings."""
-        said, time = f"{block['said']}\n{body}".strip(), block["time"].replace(" ", "T")
+        said, time = self.whole(block["said"]), block["time"].replace(" ", "T")
         act, prepared = self._act.match(said), self._prepared.match(said)
         if prepared:
             self.tool = prepared[1]

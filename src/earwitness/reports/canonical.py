@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from earwitness.schema.case import Case
-from earwitness.schema.model import Actor, Delivery, Event, Item, Label, Loss, Rule, Sighting, Trace, Value
+from earwitness.schema.model import Actor, Delivery, Event, Item, Label, Link, Loss, Rule, Sighting, Trace, Value
 from earwitness.schema.times import to_iso
 
 _CHUNK = 5_000
@@ -55,6 +55,11 @@ _QUERIES: tuple[tuple[type, str], ...] = (
     ),
     (Loss, "SELECT trace_id AS trace, kind, channel, n, detail FROM losses JOIN traces USING (trace) ORDER BY ALL"),
     (
+        Link,
+        """SELECT trace_id AS trace, other, kind, joined, n FROM links JOIN traces USING (trace)
+           ORDER BY links.trace, other, kind, joined""",
+    ),
+    (
         Label,
         """SELECT trace_id AS trace, event_id AS event,
                   list(attribute ORDER BY attribute) FILTER (attribute IS NOT NULL) AS leaked
@@ -73,7 +78,7 @@ def export(case: Case, out: BinaryIO) -> int:
 
 
 def items(case: Case) -> Iterator[Item]:
-    """The items of a case: traces, actors, rules, values, sightings, events, losses, labels."""
+    """The items of a case: traces, actors, rules, values, sightings, events, losses, links, labels."""
     for kind, query in _QUERIES:
         relation = case.con.execute(query)
         names = [c[0] for c in relation.description]

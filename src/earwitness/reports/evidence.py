@@ -8,70 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import ahocorasick_rs
-
+from earwitness.reports.mask import Mask
 from earwitness.schema.case import Case
-
-# Shorter values are in half of all words: masking them would hide the report, not the secret.
-SHORTEST = 4
-
-
-def _fold(text: str) -> str:
-    """Lower case without changing the length, so that positions stay those of the original."""
-    low = text.lower()
-    if len(low) == len(text):
-        return low
-    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-
-
-class Mask:
-    """Replaces every protected value inside a string by `[attribute #fingerprint]`, whatever its case."""
-
-    def __init__(self, case: Case) -> None:
-        rows = case.rows(
-            """SELECT needle, min(attribute), min(fingerprint) FROM (
-                   SELECT text AS needle, attribute, fingerprint FROM vault
-                   UNION ALL SELECT unnest(aliases), attribute, fingerprint FROM vault)
-               WHERE length(trim(needle)) >= ? GROUP BY needle ORDER BY needle""",
-            [SHORTEST],
-        )
-        names = {_fold(needle.strip()): (attribute, mark or "?") for needle, attribute, mark in rows}
-        self._names = list(names.values())
-        self._automaton = ahocorasick_rs.AhoCorasick(list(names)) if names else None
-        self._known: dict[str, str] = {}
-
-    def __call__(self, text: str) -> str:
-        """`text` without any protected value of four characters or more."""
-        if self._automaton is None or len(text) < SHORTEST:
-            return text
-        found = self._known.get(text)
-        if found is None:
-            found = self._known[text] = self._masked(text)
-        return found
-
-    def _masked(self, text: str) -> str:
-        hits = self._hits(text)
-        for start, stop, index in reversed(hits):
-            text = text[:start] + self._label(index) + text[stop:]
-        return text
-
-    def _hits(self, text: str) -> list[tuple[int, int, int]]:
-        """Spans to hide, in order; overlapping values are one span, so that no rest of one shows."""
-        assert self._automaton is not None
-        merged: list[tuple[int, int, int]] = []
-        raw = self._automaton.find_matches_as_indexes(_fold(text), overlapping=True)
-        for index, start, stop in sorted(raw, key=lambda hit: (hit[1], -hit[2])):
-            if merged and start < merged[-1][1]:
-                first, last, kept = merged[-1]
-                merged[-1] = (first, max(last, stop), kept)
-            else:
-                merged.append((start, stop, index))
-        return merged
-
-    def _label(self, index: int) -> str:
-        """The attribute may itself be named after a value: then the fingerprint stands alone."""
-        attribute, mark = self._names[index]
-        return f"[value #{mark}]" if self._hits(attribute) else f"[{attribute} #{mark}]"
 
 
 class Pattern(NamedTuple):
@@ -195,7 +133,7 @@ _FINDINGS = """
     FROM crossing c
     JOIN traces t USING (trace) JOIN events e ON e.event = c.event JOIN sources s ON s.source = e.source
     LEFT JOIN origins o ON o.trace = c.trace AND o.value = c.value
-    LEFT JOIN matches m ON m.content = e.content AND m.value = c.value
+    LEFT JOIN matches m ON m.content = e.content AND m.value = c.value AND (m.event IS NULL OR m.event = e.event)
     WHERE c.rank <= ? AND c.pattern < ?
     QUALIFY row_number() OVER (PARTITION BY c.trace, c.value, c.recipient ORDER BY m.standing, m.tier, m.start) = 1
     ORDER BY c.pattern, c.rank

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from earwitness.reports.evidence import Evidence, Finding, Mask
+from earwitness.reports.evidence import Evidence, Finding
+from earwitness.reports.mask import Mask
 from earwitness.schema.case import Case
 
 PATTERNS = 20

@@ -8,7 +8,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from earwitness.reports.evidence import Evidence, Mask
+from earwitness.reports.evidence import Evidence
+from earwitness.reports.mask import Mask
 from earwitness.reports.page import coverage, sections
 from earwitness.reports.page.findings import findings
 from earwitness.reports.page.flows import flows

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from earwitness.reports.linked import link_counts_by_root, no_links
 from earwitness.schema.case import Case
 from earwitness.schema.words import CHANNELS
 
@@ -48,6 +49,7 @@ def inspect(case: Case) -> Iterator[dict[str, Any]]:
     case.execute(_ROOTS)
     counts = {name: _by_root(case.rows(query)) for name, query in _COUNTS.items()}
     actors = _by_root_list(case.rows(_ACTORS))
+    links = link_counts_by_root(case)
     for root, file, container, dialects, records, problems, members in case.rows(_FILES):
         channels = counts["channels"].get(root, {})
         yield {
@@ -63,6 +65,7 @@ def inspect(case: Case) -> Iterator[dict[str, Any]]:
             "recipients": counts["grades"].get(root, {}),
             "actors": actors.get(root, [])[:_MANY_ACTORS],
             "losses": counts["losses"].get(root, {}),
+            "links": links.get(root, no_links()),
             "not_mapped": counts["reasons"].get(root, {}),
             "problems": problems or [],
         }

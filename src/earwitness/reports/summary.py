@@ -12,7 +12,9 @@ import msgspec
 from earwitness import __version__
 from earwitness.audit.coverage import TRACE_VERDICTS
 from earwitness.audit.labels import compare
+from earwitness.reports.detection import detection
 from earwitness.reports.examples import examples
+from earwitness.reports.linked import link_counts
 from earwitness.schema.case import Case
 from earwitness.schema.words import CHANNELS
 
@@ -31,6 +33,8 @@ def summary(case: Case, *, labels: bool = False, reveal: bool = False) -> dict[s
     parts: dict[str, Callable[[Case], Any]] = {
         "records": _records,
         "losses": _losses,
+        "links": link_counts,
+        "detection": detection,
         "coverage": _coverage,
         "measures": _measures,
         "values": _values,
@@ -118,7 +122,7 @@ _VALUES = """
     ), copies AS (
         SELECT w.attribute, w.fingerprint, count(*) AS sightings
         FROM sightings s JOIN matches m USING (content) JOIN vault w USING (value) JOIN traces t ON t.trace = s.trace
-        WHERE m.standing = 'confirmed'
+        WHERE m.standing = 'confirmed' AND m.event IS NULL
           AND (w.scope = 'case' OR w.trace = s.trace OR (w.scope = 'scenario' AND w.scenario = t.scenario)) GROUP BY ALL
     ), kinds AS (SELECT DISTINCT ON (attribute, fingerprint) attribute, fingerprint, value_type FROM vault ORDER BY ALL)
     SELECT attribute, fingerprint, value_type, events, coalesce(sightings, 0) AS sightings,
@@ -180,8 +184,8 @@ _NOTES = (
     ),
     (
         "SELECT count(*) FROM rulings WHERE NOT valued",
-        "Traces without a protected value in scope: {n}. Nothing was looked for in them. "
-        "Give values with --values or in the policy.",
+        "Traces without a protected value in scope: {n}. Only what looks like one was looked for in them, "
+        "so that nothing there is clean. Give values with --values or in the policy.",
     ),
     (
         "SELECT count(DISTINCT trace) FROM parties WHERE kind = 'agent' AND position = 'unknown'",
@@ -199,6 +203,11 @@ _NOTES = (
     (
         "SELECT count(*) FROM verdicts WHERE dynamic <> 'unruled' AND NOT ruled",
         "Occurrences of values that no rule mentions: {n}. The default decided them.",
+    ),
+    (
+        "SELECT count(*) FROM traces WHERE attributes LIKE '%\"clock_skew_ns\"%'",
+        "Traces whose clocks differ (a span starts before the one it stands under): {n}. "
+        "Order and routes follow the tree there; times say less (trace attribute `clock_skew_ns`).",
     ),
     (
         "SELECT coalesce(sum(records), 0) FROM outcomes WHERE outcome NOT IN ('mapped', 'duplicate', 'ignored')",

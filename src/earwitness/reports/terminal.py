@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from earwitness.reports.linked import sentence
 from earwitness.reports.text import interval, percent, plain
 from earwitness.schema.words import CHANNEL_TITLES
 
@@ -16,7 +17,7 @@ _TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Leakage by run", ("any_leakage", "any_leakage_verifiable", "audit_gap", "audit_gap_verifiable")),
     ("Recipients", ("surface_leakage", "new_agent_disclosure", "unauthorised_propagation")),
     ("Routes to introduced recipients", ("route", "route_exposure", "exposure_route")),
-    ("Events", ("event_leakage", "field_disclosure", "raw_leakage", "filtered_leakage")),
+    ("Events", ("event_leakage", "field_disclosure", "raw_leakage", "filtered_leakage", "value_fidelity")),
 )
 _MANY, _FEW = 12, 8
 _TITLES: dict[str, str] = dict(CHANNEL_TITLES.items())
@@ -28,6 +29,7 @@ def print_audit(console: Console, report: dict[str, Any]) -> None:
     for title, names in _TABLES:
         _measures(console, title, [m for name in names for m in report["measures"] if m["name"] == name])
     _coverage(console, report["coverage"])
+    _detection(console, report["detection"])
     _exposures(console, report)
     _findings(console, report["findings"])
     _values(console, report["values"], revealed="revealed" in report)
@@ -51,6 +53,8 @@ def _head(console: Console, report: dict[str, Any]) -> None:
         f"rules: {report['rules']}; {given}; {policy['rules_from_file']:,} rules from the file, "
         f"{policy['rules_from_traces']:,} from the traces\n"
     )
+    if linked := sentence(report["links"]):
+        console.print(f"trace ids {linked}\n")
 
 
 def _many(n: int, what: str) -> str:
@@ -96,6 +100,30 @@ def _coverage(console: Console, coverage: dict[str, Any]) -> None:
         reasons.setdefault(r["reason"] or "", []).append(f"{r['channel']} {r['traces']:,}")
     for reason, cells in reasons.items():
         console.print(f"[dim]unverifiable, {plain(reason)}: {', '.join(cells)}[/dim]")
+    console.print()
+
+
+def _detection(console: Console, found: dict[str, Any]) -> None:
+    """Which tiers looked at how much, and in which forms they found values."""
+    rows = [
+        (
+            t["tier"],
+            "yes" if t["ran"] else "NO" if t["asked"] else "not asked",
+            percent(t["share"]) if t["ran"] else "-",
+            f"{t['matches']:,}",
+            f"{t['seconds']:.1f}",
+        )
+        for t in found["tiers"]
+    ]
+    title = "Detection" + (" (DEGRADED: a tier that was asked for did not run)" if found["degraded"] else "")
+    console.print(f"[bold]{title}[/bold]")
+    console.print(_table(("tier", "ran", "% of contents", "matches", "s"), rows, left=2))
+    for tier in found["tiers"]:
+        if tier["note"]:
+            console.print(f"[dim]{tier['tier']}: {plain(tier['note'])}[/dim]")
+    forms = ", ".join(f"{plain(f['form'])} {f['confirmed'] + f['possible']:,}" for f in found["forms"][:_MANY])
+    if forms:
+        console.print(f"[dim]forms: {forms}[/dim]")
     console.print()
 
 

@@ -4,7 +4,8 @@
 EarwitnessError          something the caller can mend; exit code 2
 ├── InputError           a trace file or folder that cannot be read at all
 ├── PolicyError          a policy or vault file that does not hold together
-└── CaseError            a case file that is missing, foreign or of another version
+├── CaseError            a case file that is missing, foreign or of another version
+└── MissingExtraError         something that needs an optional dependency which is not installed
 ```
 
 A bad *record* is never an error: it becomes a row in `records` and the run goes on.
@@ -26,3 +27,7 @@ class PolicyError(EarwitnessError):
 
 class CaseError(EarwitnessError):
     """A case file that is missing, foreign or of another version."""
+
+
+class MissingExtraError(EarwitnessError):
+    """Something was asked for that needs an optional dependency which is not installed."""

@@ -1,7 +1,7 @@
 """The typed records that cross room borders, and at the same time the lines of canonical JSONL.
 
 Each class is one `type` of canonical line (`trace`, `actor`, `event`, `sighting`, `value`, `rule`,
-`loss`, `label`). They are frozen `msgspec.Struct`s, which are dataclasses that also decode from JSON at
+`loss`, `link`, `label`). They are frozen `msgspec.Struct`s, which are dataclasses that also decode from JSON at
 parser speed. Times are nanoseconds since 1970 UTC, or ISO 8601 text, or seconds / milliseconds /
 microseconds told apart by magnitude (see `earwitness.schema.times`).
 """
@@ -16,6 +16,7 @@ from earwitness.schema.words import (
     Effect,
     Flag,
     Grade,
+    LinkKind,
     LossKind,
     Position,
     SightingKind,
@@ -158,6 +159,16 @@ class Loss(Line, frozen=True, kw_only=True, gc=False, tag="loss"):
     detail: str | None = None
 
 
+class Link(Line, frozen=True, kw_only=True, gc=False, tag="link"):
+    """Evidence that trace `other` has to do with `trace`. Joined: it is part of it; else they stay apart."""
+
+    trace: str
+    other: str
+    kind: LinkKind
+    joined: bool = False
+    n: Int64 = 1
+
+
 class Label(Line, frozen=True, kw_only=True, gc=False, tag="label"):
     """Published truth about one event, to compare with; detection never reads it. No leak: `leaked=()`."""
 
@@ -166,5 +177,5 @@ class Label(Line, frozen=True, kw_only=True, gc=False, tag="label"):
     leaked: tuple[str, ...] = ()
 
 
-Item = Trace | Actor | Event | Sighting | Value | Rule | Loss | Label
-ITEM_TYPES: tuple[type[Line], ...] = (Trace, Actor, Event, Sighting, Value, Rule, Loss, Label)
+Item = Trace | Actor | Event | Sighting | Value | Rule | Loss | Link | Label
+ITEM_TYPES: tuple[type[Line], ...] = (Trace, Actor, Event, Sighting, Value, Rule, Loss, Link, Label)

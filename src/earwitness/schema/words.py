@@ -15,6 +15,7 @@ SightingKind = Literal["initial", "input", "history", "state", "response", "resu
 ValueType = Literal["format_dependent", "value_dependent", "contextual"]
 Effect = Literal["allow", "sanitize"]
 Flag = Literal["failed", "masked", "truncated", "reference", "escaped", "not_delivered"]
+LinkKind = Literal["parent", "span_link", "traceparent", "run_id", "agent", "conversation", "tool_call", "task", "text"]
 LossKind = Literal["failed_call", "masked", "truncated", "reference", "content_missing", "dropped", "orphan"]
 Outcome = Literal["mapped", "duplicate", "ignored", "unknown", "unparseable", "oversized", "masked", "unsupported"]
 Standing = Literal["confirmed", "possible"]
@@ -24,6 +25,7 @@ CHANNELS: tuple[Channel, ...] = get_args(Channel)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
 LOSS_KINDS: tuple[LossKind, ...] = get_args(LossKind)
+LINK_KINDS: tuple[LinkKind, ...] = get_args(LinkKind)
 
 CHANNEL_TITLES: dict[Channel, str] = {
     "C1": "final output to the user",

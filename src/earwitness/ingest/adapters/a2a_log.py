@@ -7,6 +7,10 @@ are relative: the caller is `client`, the remote agent goes by the host of its a
 is `server`.
 
 Cannot show: the caller's name, model calls and tools inside the remote agent.
+
+Obtained by: a proxy, a tee, or logging in the SDK.
+Versions tried: a2a-sdk 1.3.0, protocols 0.3 and 1.0.
+Order: file order; times where the log writes them.
 """
 
 from collections.abc import Iterable

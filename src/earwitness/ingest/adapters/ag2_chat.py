@@ -5,6 +5,10 @@ A user dumps `agent.chat_messages`, the `ChatResult` of `initiate_chat`, `groupc
 chat history is the copy of who began the chat; `groupchat.messages` has no holder, and no recipient is known. Roles
 are relative to the holder: names tell the author. No ids and no times; the run is known by the name of the file. What
 a model was shown, shared context, reasoning and artifacts are not in it.
+
+Obtained by: `json.dump` of `chat_messages`, of a `ChatResult` or of `groupchat.messages`.
+Versions tried: pyautogen 0.2.35, ag2 0.14.0.
+Order: position in the list; no times.
 """
 
 from collections import Counter
@@ -14,7 +18,7 @@ from typing import Any
 from earwitness.ingest.ag2session import calls_of, results_of
 from earwitness.ingest.record import Context, Emit, Place, Record
 from earwitness.ingest.spans.texts import as_text, fingerprint
-from earwitness.ingest.tale import USER, Draft, Tale, file_stem, named, said
+from earwitness.ingest.tale import USER, Draft, Tale, named, said
 from earwitness.schema.model import Delivery, Trace
 
 _NEEDED, _ALLOWED = (
@@ -93,7 +97,7 @@ class _Reader:
 
     def _open(self, place: Place) -> Tale:
         if self.tale is None:
-            stem = file_stem(self.context.name)
+            stem = self.context.stem
             self.tale = Tale(Trace(id=f"ag2-{stem}", framework="ag2", observable=("C2", "C3", "C4")), place)
         return self.tale
 

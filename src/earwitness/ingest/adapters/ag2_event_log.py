@@ -5,6 +5,10 @@ write the same events; package `ag2` from 1.0. A run of several agents is severa
 names the child's stream, `TaskStarted` its agent. The agent of the outermost log is named nowhere; it goes by its
 stream. Agents' own reasoning and pieces of streamed answers are not logged, nor is what a model was shown beyond its
 request.
+
+Obtained by: `KnowledgeConfig(store=DiskKnowledgeStore(...))`, or a subscriber that writes each event.
+Versions tried: ag2 1.2.1.
+Order: file order, with times.
 """
 
 import re
@@ -14,7 +18,7 @@ from typing import Any, NamedTuple
 
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.texts import as_text, fingerprint, loads
-from earwitness.ingest.tale import USER, Draft, Tale, file_stem, said
+from earwitness.ingest.tale import USER, Draft, Tale, said
 from earwitness.schema.model import Delivery, Time, Trace
 from earwitness.schema.words import ActorKind, Channel, Grade
 
@@ -86,7 +90,7 @@ class _Reader:
         """The stream's id as the file's name has it, or the name."""
         base = self.context.name.replace("\\", "/").rsplit("/", 1)[-1]
         found: list[str] = _STREAM.findall(base)
-        return found[-1] if found else file_stem(self.context.name)
+        return found[-1] if found else self.context.stem
 
     def finish(self) -> Iterable[Emit]:
         children = {

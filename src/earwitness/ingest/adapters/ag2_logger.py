@@ -5,6 +5,10 @@ Written by `autogen.runtime_logging.start(logger_type="sqlite"|"file")`, package
 its manager; the relays tell who heard the speaker. Times are UTC without a zone. Neither events nor function calls
 say which session they are of: their agent's id does. Not in it: shared context and memories, artifacts, reasoning.
 Messages that reach a user proxy are output to the user; whether a person read them the log cannot know.
+
+Obtained by: `autogen.runtime_logging.start(logger_type="sqlite")` or `"file"`.
+Versions tried: pyautogen 0.2.35, ag2 0.14.0.
+Order: time (UTC), then file order.
 """
 
 from collections.abc import Iterable
@@ -13,7 +17,7 @@ from typing import Any
 from earwitness.ingest.ag2rows import BROKEN, EMPTY, IGNORED, Row, row_of, shown
 from earwitness.ingest.ag2session import Session
 from earwitness.ingest.record import Context, Emit, Record, Skip
-from earwitness.ingest.tale import Tale, file_stem
+from earwitness.ingest.tale import Tale
 from earwitness.schema.model import Trace
 
 
@@ -84,7 +88,7 @@ class _Reader:
         if len(self.sessions) == 1:
             return next(iter(self.sessions))
         owner = self.owners.get(str(row.value.get("source_id"))) or self.owners.get(row.name or "")
-        return owner or file_stem(self.context.name)
+        return owner or self.context.stem
 
 
 ADAPTER = _Ag2Logger()

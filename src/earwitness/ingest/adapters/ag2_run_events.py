@@ -5,6 +5,10 @@ A user writes `for event in response.events: print(event.model_dump_json())` (mo
 not known. A pseudo agent runs all tools; the call's id tells who asked. A transition loses its target, but the result
 of a handoff names it. Context variables after a call show what was written to shared context. No times, no run id:
 the run is known by the name of the file.
+
+Obtained by: `for event in response.events: print(event.model_dump_json())`.
+Versions tried: ag2 0.14.0.
+Order: file order; no times.
 """
 
 from collections.abc import Iterable
@@ -13,7 +17,7 @@ from typing import Any
 from earwitness.ingest.ag2session import calls_of, results_of
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.texts import as_text, says_nothing
-from earwitness.ingest.tale import USER, Draft, Tale, file_stem, named, said
+from earwitness.ingest.tale import USER, Draft, Tale, named, said
 from earwitness.schema.model import Delivery, Trace
 
 _TOLD = {"text", "tool_call", "tool_response", "executed_function", "group_chat_run_chat", "run_completion", "error"}
@@ -57,9 +61,7 @@ class _Reader:
     def feed(self, record: Record) -> Iterable[Emit]:
         kind, content, place = record.value["type"], record.value["content"], record.place.at("/content")
         if self.tale is None:
-            trace = Trace(
-                id=f"ag2-{file_stem(self.context.name)}", framework="ag2", observable=("C1", "C2", "C3", "C4", "C5")
-            )
+            trace = Trace(id=f"ag2-{self.context.stem}", framework="ag2", observable=("C1", "C2", "C3", "C4", "C5"))
             self.tale = Tale(trace, record.place)
         if kind in _NOISE:
             yield Skip("ignored", _NOISE[kind], record.place)

@@ -6,6 +6,10 @@ exfiltrating call names (`recipient`, `recipients`, `url`) is a declared recipie
 values `leaked_value_<n>` of the run; each exfiltrating call has a label. The format gives no policy.
 
 Cannot show: model calls, reasoning, the final answer, times. The one agent has no name; it is called `agent`.
+
+Obtained by: the repository of AgentLeak (`agentdojo_exfil.scenarios.json`).
+Versions tried: yagobski/agentleak at commit 26d16d6.
+Order: position in the lists; no times.
 """
 
 from typing import Any

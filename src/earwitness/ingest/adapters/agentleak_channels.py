@@ -4,6 +4,10 @@ Written by the AgentLeak authors (`traces_internal_channels.jsonl`): `channel_c2
 that stand in it (`pii_exposed`), which become values `pii_<n>` of the run and labels of the two events.
 
 Cannot show: everything but C2 and C5; order and times.
+
+Obtained by: the repository of AgentLeak (`traces_internal_channels.jsonl`).
+Versions tried: Privatris/AgentLeak at commit 6729179.
+Order: none recorded: the message first, then the write.
 """
 
 from typing import Any

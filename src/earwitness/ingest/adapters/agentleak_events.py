@@ -5,6 +5,10 @@ Written by the AgentLeak authors (`examples/trace_sample.jsonl`, `scenario_examp
 `vault_leakage` becomes labels. A scenario line carries the vault and the allowed set.
 
 Cannot show: what a model was shown, reasoning and logs, artifacts.
+
+Obtained by: the repository of AgentLeak (`examples/`).
+Versions tried: Privatris/AgentLeak at commit 6729179.
+Order: file order, with times.
 """
 
 from collections.abc import Iterable, Iterator

@@ -4,6 +4,10 @@ Written by the AgentLeak authors (`examples/traces/*.json`): `run_id`, `agent_na
 source and a target. Whether a file is meant to leak stands in its name only, so there are no labels.
 
 Cannot show: what a model was shown, artifacts, times of single events.
+
+Obtained by: the repository of AgentLeak (`examples/traces/`).
+Versions tried: yagobski/agentleak at commit 26d16d6.
+Order: position in the list; no times.
 """
 
 from typing import Any

@@ -4,6 +4,10 @@ Written by the evaluation of the AgentLeak authors (`paper_stats.json`, `model_s
 `scenarios.json` of the tool runs). They are recognised so that a folder of AgentLeak files is accounted for by name.
 
 Cannot show: any event.
+
+Obtained by: the repository of AgentLeak.
+Versions tried: Privatris/AgentLeak at commit 6729179.
+Order: none.
 """
 
 from collections.abc import Iterable

@@ -4,6 +4,10 @@
 to start with, the user prompt what it was shown, the response a copy of the message it became. Vault and
 allowed set become values and rules of the trace. A failed call is a loss, and its message is `failed`:
 nothing of a model was observed. The labels in the file go to `labels`, which detection never reads.
+
+Obtained by: runs of AgentLeak's own evaluation.
+Versions tried: Privatris/AgentLeak at commit 6729179.
+Order: position in the list; no times.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,9 @@
-"""AgentLeak scenarios: no run, but the vault and the release policy of a task, which hold in every run of it."""
+"""AgentLeak scenarios: no run, but the vault and the release policy of a task, which hold in every run of it.
+
+Obtained by: the repository of AgentLeak (`scenarios_*.jsonl`).
+Versions tried: Privatris/AgentLeak at commit 6729179.
+Order: none.
+"""
 
 from collections.abc import Iterator
 from typing import Any

@@ -6,19 +6,27 @@ the user denied never reached the tool. Messages of an agent go to the user; bet
 
 The format cannot show reasoning, nor files that tools write; sub-agents show in full only where the events of their
 threads were recorded, too.
+
+Obtained by: the events of `client.beta.sessions.events`, written to a file.
+Versions tried: recordings in langchain-ai/langsmith-sdk at commit bc8dd67.
+Order: file order; times on some events.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from hashlib import blake2b
 from typing import Any
 
 from earwitness.ingest.chronicle import USER, Chronicle, name_of, run_name, text_of, undelivered
 from earwitness.ingest.codex.items import parts_text
 from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
+from earwitness.ingest.shelf import Row, Shelf
 from earwitness.schema.model import Delivery
 
 _CALLS = ("agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use")
 _RESULTS = ("agent.tool_result", "agent.mcp_tool_result", "user.custom_tool_result")
 _PREFIXES = ("agent.", "user.", "session.", "span.")
+_CALLER = ("name", "session_thread_id", "agent_name")
 _ANSWERS = ("tool_use_id", "mcp_tool_use_id", "custom_tool_use_id")
 AGENT = "agent"
 
@@ -59,9 +67,10 @@ class _Reader:
         self.context = context
         self.session: str | None = None
         self.default = AGENT
-        self.events: list[tuple[dict[str, Any], Place]] = []
+        self.shelf = Shelf()
+        self.events = Row(self.shelf)
         self.system: tuple[str, Place] | None = None
-        self.sent: dict[str, int] = {}
+        self.sent: dict[bytes, int] = {}
 
     def feed(self, record: Record) -> Iterable[Emit]:
         value, place = record
@@ -75,8 +84,9 @@ class _Reader:
             yield Skip("unparseable", "not an event of a session", place)
 
     def finish(self) -> Iterable[Emit]:
-        if self.events or self.system:
-            yield from _tell(self)
+        with closing(self.shelf):
+            if self.events or self.system:
+                yield from _tell(self)
 
     def _recorded(self, method: str, payload: Any, place: Place) -> Iterator[Emit]:
         at = place.at("/1")
@@ -118,9 +128,10 @@ class _Reader:
             self.events.append((event, place))
 
 
-def _key(event: dict[str, Any]) -> str:
+def _key(event: dict[str, Any]) -> bytes:
     answers = [text_of(event.get(k)) for k in (*_ANSWERS, "result")]
-    return "\n".join([text_of(event.get("type")), *answers, parts_text(event.get("content"))])
+    text = "\n".join([text_of(event.get("type")), *answers, parts_text(event.get("content"))])
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _names(event: dict[str, Any]) -> bool:
@@ -130,9 +141,8 @@ def _names(event: dict[str, Any]) -> bool:
 def _tell(reader: _Reader) -> Iterator[Emit]:
     told = _Telling(reader)
     first = reader.system[1] if reader.system else reader.events[0][1]
-    times = [str(e["processed_at"]) for e, _ in reader.events if isinstance(e.get("processed_at"), str)]
     seen = ("C1", "C2", "C3", "C4", "C6")
-    yield told.book.head(first, framework="anthropic-managed", started_at=min(times, default=None), observable=seen)
+    yield told.book.head(first, framework="anthropic-managed", started_at=told.started, observable=seen)
     if reader.system:
         yield from told.book.actor(first, reader.default)
         yield from told.book.shown(reader.system[1], reader.default, reader.system[0], "initial")
@@ -143,13 +153,26 @@ def _tell(reader: _Reader) -> Iterator[Emit]:
 class _Telling:
     def __init__(self, reader: _Reader) -> None:
         self.book = Chronicle(reader.session or run_name(reader.context))
-        events = [e for e, _ in reader.events]
-        self.threads = {e["session_thread_id"]: name_of(e["agent_name"]) for e in events if _names(e)}
+        self.threads: dict[Any, str | None] = {}
+        self.calls: dict[str, dict[str, Any]] = {}
+        self.denied: set[str] = set()
+        self.started: str | None = None
+        for event, _ in reader.events:
+            self._survey(event)
         names = {name for name in self.threads.values() if name}
         self.default = names.pop() if len(names) == 1 and not reader.system else reader.default
-        self.calls = {str(e.get("id")): e for e in events if e["type"] in _CALLS}
-        confirmations = [e for e in events if e["type"] == "user.tool_confirmation"]
-        self.denied = {str(e.get("tool_use_id")) for e in confirmations if e.get("result") == "deny"}
+
+    def _survey(self, event: dict[str, Any]) -> None:
+        """What must be known of an event before the first one is told."""
+        if _names(event):
+            self.threads[event["session_thread_id"]] = name_of(event["agent_name"])
+        if event["type"] in _CALLS:
+            self.calls[str(event.get("id"))] = {key: event.get(key) for key in _CALLER if key in event}
+        elif event["type"] == "user.tool_confirmation" and event.get("result") == "deny":
+            self.denied.add(str(event.get("tool_use_id")))
+        time = event.get("processed_at")
+        if isinstance(time, str):
+            self.started = min(time, self.started or time)
 
     def who(self, event: dict[str, Any]) -> str:
         return self.threads.get(event.get("session_thread_id")) or name_of(event.get("agent_name")) or self.default

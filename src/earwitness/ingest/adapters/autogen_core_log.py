@@ -3,25 +3,33 @@
 Written by AutoGen 0.4 to 0.7 to the logger `autogen_core.events`; a user attaches a handler that writes
 `record.getMessage()`. One run is spread over many ids: the team's id inside of agent and topic names, and the ids of
 the messages that nested teams pass on, join it. Who heard a message to a team is known: the members of the team are
-named in the log. Lost for good: replies the runtime could not serialise (a loss each), times other than those inside
-of messages, recipients of plain publications, and all model calls of clients that do not log.
+named in the log. Lost for good: replies of plain agents, which the runtime could not serialise (a loss each; what a
+team's members answer its runtime holds nothing), why a team stopped, times other than those inside of messages,
+recipients of plain publications, and all model calls of clients that do not log.
+
+Obtained by: a handler on the logger `autogen_core.events`.
+Versions tried: autogen-core 0.7.5.
+Order: file order; times inside of messages only.
 """
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import closing
 from typing import Any
 
 from earwitness.ingest.actorlog import Party, is_call, is_delivery, of_kernel, party, payload, stage
 from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import Message, is_message, is_spoken
-from earwitness.ingest.corerun import CoreRun, answer_of, plain_key, results_in, text_of, words
+from earwitness.ingest.corerun import CoreRun, answer_of, digest, plain_key, results_in, text_of, words
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.shelf import Row, Shelf
 from earwitness.ingest.spans.texts import as_text, fingerprint
-from earwitness.ingest.tale import USER, Tale, file_stem, listed, named, said
+from earwitness.ingest.tale import USER, Tale, listed, named, said
 from earwitness.schema.model import Delivery, Trace
 from earwitness.schema.words import Channel, SightingKind
 
-_OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C5", "C6")
+# Memories are only queried, and seldom.
+_OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
 
 
 class _AutoGenCoreLog:
@@ -43,6 +51,7 @@ class _Reader:
         self.ids: dict[str, str] = {}
         self.count = 0
         self.counts: Counter[str] = Counter()
+        self.shelf = Shelf()
 
     def feed(self, record: Record) -> Iterable[Emit]:
         value, place = record
@@ -69,9 +78,7 @@ class _Reader:
         if at == "DELIVER":
             run.arrived.add(_arrival(value, str(value.get("receiver"))))
         elif body is None:
-            run.ended |= receiver is not None and (receiver.name, receiver.team) == ("output_topic", run.team)
-            channel: Channel = "C1" if receiver is None or receiver.name == "output_topic" else "C2"
-            run.chat.tale.lose("content_missing", channel, f"{kind.lower()} that the log could not write", place)
+            yield from self._unwritten(run, kind, sender, receiver, place)
         elif body == {}:
             yield Skip("ignored", "request to speak or to reset", place)
         elif isinstance(body, dict) and self._of_team(run, body, sender, receiver, place):
@@ -80,6 +87,24 @@ class _Reader:
             yield Skip("duplicate", "a message that was published before", place)
         else:
             self._plain(run, value, body, place)
+
+    def _unwritten(
+        self, run: CoreRun, kind: str, sender: Party | None, to: Party | None, place: Place
+    ) -> Iterable[Emit]:
+        """What the log could not write is lost, but for what holds no words of agents.
+
+        Members of a team answer the requests of its runtime with nothing; its manager's last words are why it stopped.
+        """
+        if kind == "RESPOND" and to is None and sender and sender.team and sender.team == sender.key:
+            yield Skip("ignored", "acknowledgement of a request to a team, which holds nothing", place)
+            return
+        outward = to is not None and to.name == "output_topic"
+        if to and outward:
+            run.ended |= to.team == run.team
+        if outward and sender and sender.name == run.managers.get(sender.team or "", sender.name):
+            return
+        channel: Channel = "C1" if to is None or outward else "C2"
+        run.chat.tale.lose("content_missing", channel, f"{kind.lower()} that the log could not write", place)
 
     def _of_team(
         self, run: CoreRun, body: dict[str, Any], sender: Party | None, to: Party | None, place: Place
@@ -139,9 +164,10 @@ class _Reader:
         """A message of the user's own type, to one agent or to a topic."""
         sender, receiver, topic = party(value.get("sender")), party(value.get("receiver")), stage(value)[0] == "PUBLISH"
         text, tale = text_of(body), run.chat.tale
-        arrival = _arrival(value, "None" if topic else str(value.get("receiver")))
+        arrival, kept = _arrival(value, "None" if topic else str(value.get("receiver"))), self.shelf.put(text)
 
         def tell() -> None:
+            text = self.shelf.get(kept)
             arrived = arrival in run.arrived
             hearer = None if topic or receiver is None else tale.actor(named(receiver.name))
             if sender is None:
@@ -163,9 +189,10 @@ class _Reader:
     def _tool(self, value: dict[str, Any], place: Place) -> None:
         who = party(value.get("agent_id"))
         run, key = self._run(who, place), f"call{self.count}"
-        tool, arguments, result = named(value.get("tool_name")), value.get("arguments"), said(value.get("result"))
+        tool, kept = named(value.get("tool_name")), self.shelf.put([value.get("arguments"), said(value.get("result"))])
 
         def tell() -> None:
+            arguments, result = self.shelf.get(kept)
             if (tool, result) in run.results:
                 run.repeats.append(place)
                 return
@@ -203,16 +230,18 @@ class _Reader:
             self._answered(run, actor, answer, place.at("/response"))
 
     def _shown(self, run: CoreRun, actor: str | None, kind: SightingKind, text: str | None, place: Place) -> None:
-        if text is not None and (actor or "", kind, text) not in run.shown:
-            run.shown.add((actor or "", kind, text))
-            tale = run.chat.tale
-            run.chat.aside(lambda: tale.sighting(place, text, tale.actor(actor), kind))
+        key = digest(actor or "", kind, text or "")
+        if text is not None and key not in run.shown:
+            run.shown.add(key)
+            tale, kept = run.chat.tale, self.shelf.put(text)
+            run.chat.aside(lambda: tale.sighting(place, self.shelf.get(kept), tale.actor(actor), kind))
 
     def _answered(self, run: CoreRun, actor: str | None, text: str, place: Place) -> None:
         """A model's answer is a copy of the agent's message, if the log has messages; else all there is of it."""
-        key, tale = f"answer{self.count}", run.chat.tale
+        key, tale, kept = f"answer{self.count}", run.chat.tale, self.shelf.put(text)
 
         def tell() -> None:
+            text = self.shelf.get(kept)
             if run.talks:
                 tale.sighting(place, text, tale.actor(actor), "response")
             else:
@@ -244,29 +273,31 @@ class _Reader:
         return run
 
     def _run(self, who: Party | None, place: Place) -> CoreRun:
-        stem = file_stem(self.context.name)
+        stem = self.context.stem
         if who and who.team:
             key = self.teams.setdefault(who.team, f"team-{who.team}")
         else:
             key = f"{stem}/{who.key}" if who and who.key != "default" else stem
         if key not in self.runs:
             trace = Trace(id=f"autogen-{key}", framework="autogen", observable=_OBSERVABLE)
-            chat = Chat(Tale(trace, place))
+            chat = Chat(Tale(trace, place), messages=Row(self.shelf))
             self.runs[key] = CoreRun(chat)
             chat.audience = self.runs[key].audience
         return self.runs[key]
 
     def finish(self) -> Iterable[Emit]:
-        for run in self.runs.values():
-            run.tell()
-            yield from run.chat.tale.items()
-            yield from (Skip("duplicate", "a tool call that a message tells", place) for place in run.repeats)
-        self.runs.clear()
+        with closing(self.shelf):
+            for key in list(self.runs):
+                run = self.runs.pop(key)
+                run.tell()
+                yield from run.chat.tale.items()
+                yield from (Skip("duplicate", "a tool call that a message tells", place) for place in run.repeats)
+                run.let_go()
 
 
-def _arrival(value: dict[str, Any], receiver: str) -> tuple[str, str, bytes]:
+def _arrival(value: dict[str, Any], receiver: str) -> bytes:
     """Deliveries do not say which sending they are of; the payload must."""
-    return str(value.get("sender")), receiver, fingerprint(as_text(value["payload"]))
+    return digest(str(value.get("sender")), receiver, fingerprint(as_text(value["payload"])))
 
 
 def _told(_: object) -> None:

@@ -2,23 +2,30 @@
 
 A user writes it with `json.dump(await team.save_state(), file)`; AutoGen 0.4 to 0.7. The manager's thread holds the
 messages of the team with ids and times; the model context of each participant proves what it was shown, and its
-buffer what was delivered and not read yet. Not in it: times of what a participant was shown, model calls, and
+buffer what was delivered and not read yet. The state of a whole runtime is one object by agent ids; agents of a user's
+own class save what they like, commonly nothing. Not in it: times of what a participant was shown, model calls, and
 everything an inner team was reset of (a society of mind drops its own). State and stream of the same run meet in the
 id of the run's first message; the state of a single agent has none and is known by its file.
+
+Obtained by: `json.dump(await team.save_state(), file)`.
+Versions tried: autogen-agentchat 0.7.5.
+Order: position in the thread, with times; contexts have none.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import is_message, is_spoken
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.tale import Tale, file_stem, named, said
+from earwitness.ingest.tale import Tale, named, said
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel
 
 _DEPTH = 16  # teams in teams
-_WITH_TOOLS: tuple[Channel, ...] = ("C2", "C3", "C4", "C5", "C6")
+_AGENT_ID = re.compile(r"[A-Za-z_][\w-]*/[\w-]+")
+_WITH_TOOLS: tuple[Channel, ...] = ("C2", "C3", "C4", "C6")
 
 
 class _AutoGenState:
@@ -26,14 +33,26 @@ class _AutoGenState:
     TITLE = "AutoGen saved state"
 
     def sniff(self, value: Any) -> bool:
-        if not isinstance(value, dict) or not isinstance(value.get("type"), str) or "version" not in value:
-            return False
-        return value["type"].endswith("State") and any(
-            isinstance(value.get(k), dict) for k in ("agent_states", "llm_context", "inner_team_state")
-        )
+        return isinstance(value, dict) and (_is_state(value) or _is_runtime(value))
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)
+
+
+def _is_state(value: dict[str, Any]) -> bool:
+    if not isinstance(value.get("type"), str) or "version" not in value:
+        return False
+    return value["type"].endswith("State") and any(
+        isinstance(value.get(k), dict) for k in ("agent_states", "llm_context", "inner_team_state")
+    )
+
+
+def _is_runtime(value: dict[str, Any]) -> bool:
+    """Whether an object is the state of a runtime: empty states and states as known, by `<name>/<key>`."""
+    return bool(value) and all(
+        isinstance(key, str) and _AGENT_ID.fullmatch(key) and isinstance(part, dict) and (not part or _is_state(part))
+        for key, part in value.items()
+    )
 
 
 class _Reader:
@@ -42,9 +61,11 @@ class _Reader:
 
     def feed(self, record: Record) -> Iterable[Emit]:
         state, place = record
+        if "type" not in state:
+            state = {"agent_states": state}
         found = list(_states(state, None, "", 0))
         threads = [(m, p) for _, part, p in found for m, p in _thread(part, p) if is_message(m)]
-        first = next((str(m["id"]) for m, _ in threads if m.get("id")), file_stem(self.context.name))
+        first = next((str(m["id"]) for m, _ in threads if m.get("id")), self.context.stem)
         # The thread of an orchestrator holds what was said, not what tools were asked.
         tools = any(not is_spoken(m["type"]) for m, _ in threads)
         trace = Trace(id=f"autogen-{first}", framework="autogen", observable=_WITH_TOOLS if tools else ("C2",))

@@ -5,6 +5,10 @@ result of `team.run(...)` dumped at once. AutoGen 0.4 to 0.7. A message names it
 handoff. Neither the run, the team nor its members are recorded, so who heard a message to the team cannot be told
 from such a file (a core log or a saved state of the same run tells it). Writes to memories are never recorded, and
 files only as arguments of tools. The run is known by the id of its first message; older files without ids by name.
+
+Obtained by: `async for m in team.run_stream(...)`, each message dumped.
+Versions tried: autogen-agentchat 0.7.5.
+Order: file order, with times from 0.6.2 on.
 """
 
 from collections.abc import Iterable
@@ -13,7 +17,7 @@ from typing import Any
 from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import CHUNK, ROUTING, is_message
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.tale import Tale, file_stem, timed
+from earwitness.ingest.tale import Tale, timed
 from earwitness.schema.model import Trace
 
 
@@ -69,13 +73,13 @@ class _Reader:
         return fresh and chat.take(message, place)
 
     def _begin(self, message: dict[str, Any], place: Place) -> Chat:
-        key = message.get("id") or f"{file_stem(self.context.name)}/{self.runs}"
+        key = message.get("id") or f"{self.context.stem}/{self.runs}"
         self.runs += 1
         trace = Trace(
             id=f"autogen-{key}",
             framework="autogen",
             started_at=timed(message.get("created_at")),
-            observable=("C1", "C2", "C3", "C4", "C5", "C6"),
+            observable=("C1", "C2", "C3", "C4", "C6"),
         )
         self.chat = Chat(Tale(trace, place))
         return self.chat

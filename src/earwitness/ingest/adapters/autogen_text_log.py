@@ -1,10 +1,15 @@
-"""AutoGen text logs: the loggers `autogen_core` and `autogen_agentchat.events` as plain lines.
+"""AutoGen text logs: the loggers `autogen_core`, `autogen_agentchat.events` and `autogen_agentchat` as plain lines.
 
-Written by `logging.basicConfig(level=DEBUG)` and the like, AutoGen 0.4 to 0.7; lines without any prefix.
-`autogen_core` says what was sent, names each handler that was called, and holds the replies that the core event log
-loses; `autogen_agentchat.events` holds tool calls and results of agents only. Contents are Python representations and
+Written by `logging.basicConfig(level=DEBUG)` and the like, AutoGen 0.4 to 0.7; with or without time, logger and level
+in front. `autogen_core` says what was sent, names each handler that was called, and holds the replies that the core
+event log loses; `autogen_agentchat.events` holds tool calls and results of agents only; `autogen_agentchat` (the trace
+logger) the ledgers of a Magentic-One orchestrator and who was chosen to speak. Contents are Python representations and
 are read as data, never run. No times but those inside of messages; model calls are not in it. Lines of other loggers
 are counted as unknown.
+
+Obtained by: `logging.basicConfig(level=DEBUG)` or any handler on the two loggers.
+Versions tried: autogen-core and autogen-agentchat 0.7.5.
+Order: file order; times inside of messages only.
 """
 
 import re
@@ -19,7 +24,7 @@ from earwitness.ingest.agentmessages import is_message
 from earwitness.ingest.corerun import plain_key, text_of
 from earwitness.ingest.pyrepr import read_fields, read_repr
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.tale import USER, Tale, file_stem, listed, named
+from earwitness.ingest.tale import USER, Tale, listed, named
 from earwitness.schema.model import Delivery, Trace
 from earwitness.schema.words import Channel
 
@@ -27,11 +32,23 @@ _SENT = re.compile(r"(?:Sending message of type (\S+) to (\S+)|Publishing messag
 _CALLED = re.compile(r"Calling message handler for (\S+) with message type (\S+) (sent|published) by (\S+)$")
 _REPLIED = re.compile(r"Resolving response with message type (\S+) for recipient (\S+) from (\S+): ")
 _PRINTED = re.compile(r"id='[^']*' source='")
-_LINES = (_SENT, _CALLED, _REPLIED, _PRINTED)
+_LEDGER = re.compile(r"Progress Ledger: (?=\{)|Failed to parse ledger information, retrying: ")
+_STEP = re.compile(
+    r"(?:Next Speaker|Selected speaker): |Model (?:selected|failed to select) |Task completed, preparing final answer"
+    r"|Stall count exceeded, re-planning"
+)
+_CHOICE = re.compile(r"Model selected a valid name: .* \(attempt \d+\)$")
+_LINES = (_SENT, _CALLED, _REPLIED, _PRINTED, _LEDGER, _CHOICE)
+_PREFIX = re.compile(
+    r"[^{'(=]{0,99}?\bautogen_(?:core|agentchat)(?:\.\w+)*(?::\d+)?[\s:|\]-]*"
+    r"(?:(?:DEBUG|INFO|WARNING|ERROR)\b[\s:|\]-]*)?"
+)
+_ORCHESTRATOR = "MagenticOneOrchestrator"  # the only agent that keeps a ledger; its name is fixed
 _NOBODY = "Unknown"
-_ALL: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C5", "C6")
+_ALL: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
 _PLAIN: tuple[Channel, ...] = ("C1", "C2")
 _TOOLS: tuple[Channel, ...] = ("C3", "C4")
+_THOUGHTS: tuple[Channel, ...] = ("C6",)
 
 
 class _AutoGenTextLog:
@@ -41,14 +58,26 @@ class _AutoGenTextLog:
 
     def sniff(self, value: Any) -> bool:
         line = value.get("_line") if isinstance(value, dict) else None
-        return isinstance(line, str) and any(pattern.match(line) for pattern in _LINES)
+        return isinstance(line, str) and (_is_said(_bare(line)) or _STEP.match(_bare(line)) is not None)
 
     def sniff_text(self, head: str) -> bool:
-        """Whether one of the first lines is of these loggers."""
-        return any(self.sniff({"_line": line}) for line in head.splitlines()[:40])
+        """Whether one of the first lines is of these loggers, and not many are of the event logger."""
+        lines = head.splitlines()[:40]
+        events = sum('"delivery_stage"' in line or '"type": "LLMCall"' in line for line in lines)
+        return events * 4 < len(lines) and any(_is_said(_bare(line)) for line in lines)
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)
+
+
+def _is_said(line: str) -> bool:
+    return any(pattern.match(line) for pattern in _LINES)
+
+
+def _bare(line: str) -> str:
+    """A line without what `logging` puts in front of a message."""
+    found = None if _is_said(line) else _PREFIX.match(line)
+    return line[found.end() :] if found else line
 
 
 @dataclass
@@ -74,7 +103,7 @@ class _Reader:
     def feed(self, record: Record) -> Iterable[Emit]:
         source = record.place.source
         if source not in self.logs:
-            self.logs[source] = _Log(self.context, file_stem(self.context.name))
+            self.logs[source] = _Log(self.context, self.context.stem)
         yield from self.logs[source].feed(record)
 
     def finish(self) -> Iterable[Emit]:
@@ -95,17 +124,32 @@ class _Log:
         self.unread: list[Place] = []
         self.core = False
         self.ended = False
+        self.ledgers = 0
 
     def feed(self, record: Record) -> Iterable[Emit]:
         """Take a line."""
-        line, place = record.value["_line"], record.place
-        if _PRINTED.match(line):
-            message = read_fields(line)
-            if message is not None and is_message(message):
-                self.printed.append((message, place))
-            else:
-                yield from self._unread(place)
-            return
+        line, place = _bare(record.value["_line"]), record.place
+        ledger = _LEDGER.match(line)
+        if ledger:
+            self._think(line[ledger.end() :], place)
+        elif _PRINTED.match(line):
+            yield from self._print(line, place)
+        elif _STEP.match(line):
+            yield Skip("ignored", "a step of the team, or its choice of a speaker", place)
+        elif _is_said(line):
+            yield from self._pass(line, place)
+        else:
+            yield Skip("unknown", "a line of another logger", place)
+
+    def _print(self, line: str, place: Place) -> Iterable[Emit]:
+        message = read_fields(line)
+        if message is not None and is_message(message):
+            self.printed.append((message, place))
+        else:
+            yield from self._unread(place)
+
+    def _pass(self, line: str, place: Place) -> Iterable[Emit]:
+        """A line of the runtime: something was sent, arrived, or was answered."""
         self.core = True
         called, replied = _CALLED.match(line), _REPLIED.match(line)
         if called:
@@ -121,6 +165,18 @@ class _Log:
             self._reply(replied[2], replied[3], body, place)
         else:
             yield from self._send(found[1] or found[3], found[2], body, place)
+
+    def _think(self, ledger: str, place: Place) -> None:
+        """What an orchestrator thinks of the progress; that it chose a speaker does not show what that one heard."""
+        tale, text = self._open(None, place).tale, ledger.strip()
+        self.ledgers += 1
+        key = f"ledger:{self.ledgers}"
+
+        def tell() -> None:
+            sender = tale.actor(_ORCHESTRATOR, evidence="channel")
+            tale.event(place, "C6", text, key=key, kind="ledger", sender=sender)
+
+        self._open(None, place).aside(tell)
 
     def _unread(self, place: Place) -> Iterable[Emit]:
         self.unread.append(place)
@@ -226,13 +282,20 @@ class _Log:
         for where in self.unread:
             self.chat.tale.lose("content_missing", None, "a line whose content cannot be read", where)
         chats = any(not m["type"].startswith("ToolCall") for m, _ in self.chat.messages)
-        self.chat.tale.observe(*(_ALL if chats else _PLAIN if self.core else _TOOLS))
+        self.chat.tale.observe(*self._observable(chats=chats))
         self.chat.tell()
         if self.ended:
             self.chat.close()
         elif chats:
             self.chat.tale.lose("content_missing", "C1", "the log ends before the team does", self.chat.tale.place)
         yield from self.chat.tale.items()
+
+    def _observable(self, *, chats: bool) -> tuple[Channel, ...]:
+        """What the loggers show that wrote into this file."""
+        if chats:
+            return _ALL
+        plain, tools = _PLAIN if self.core else (), _TOOLS if self.printed else ()
+        return (*plain, *tools, *(_THOUGHTS if self.ledgers else ()))
 
     def _forget_managers(self, chat: Chat) -> None:
         """A manager that never spoke only passes on."""

@@ -1,6 +1,10 @@
-"""Canonical JSONL: one trace, actor, event, sighting, value, rule, loss or label a line.
+"""Canonical JSONL: one trace, actor, event, sighting, value, rule, loss, link or label a line.
 
 The JSON Schema: `earwitness schema --json-schema canonical`.
+
+Obtained by: `earwitness export`, or a program of your own.
+Versions tried: the schema of this version (`earwitness schema`).
+Order: `seq`, else time, else file order.
 """
 
 import json
@@ -24,6 +28,7 @@ _NEEDED = {
     "value": {"attribute", "value"},
     "rule": {"effect"},
     "loss": {"trace", "kind"},
+    "link": {"trace", "other", "kind"},
     "label": {"trace", "event"},
 }
 

@@ -6,6 +6,10 @@ input and output files, responses of the chat, Responses and Anthropic APIs, Sha
 and no agents: a conversation is a line or a file, the speaker is a message's `name`, else `assistant`. The last words
 before a request or the end went to the user. Agents behind tools, shared memory and artifacts cannot be seen;
 reasoning is there only where the provider returns it.
+
+Obtained by: a log of requests, a batch file, a fine-tuning file, or `result.to_input_list()`.
+Versions tried: openai 3.57.0, openai-agents 0.24.0; the other APIs after their documentation.
+Order: position in the list; no times.
 """
 
 from collections.abc import Iterable, Iterator

@@ -8,6 +8,11 @@ A `Task` or `Agent` call is a message to the sub-agent, its result the answer, t
 that. Task boards are shared memory, written files artifacts. Resumed sessions repeat lines, which are read once.
 
 The format cannot show system prompts, nor what a tool did beyond its result; reasoning is often encrypted.
+
+Obtained by: the folder `~/.claude/projects/<project>`.
+Versions tried: Claude Code 1.0.24 and samples of daaain/claude-code-log at commit a641071; 2.x after its
+documentation.
+Order: chain of parents, then time.
 """
 
 from typing import Any

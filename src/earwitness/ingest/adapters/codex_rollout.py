@@ -5,6 +5,10 @@ terminal. Threads that spawned one another become one trace: import the folder. 
 copy of its parent's history, which the sub-agent has seen, but did not say: it is cut at the call that spawned it.
 
 The format cannot show encrypted reasoning, nor files that commands write; patches are artifacts.
+
+Obtained by: the folder `~/.codex/sessions`.
+Versions tried: samples of daaain/claude-code-log at commit 7745840, hand-written by their authors.
+Order: file order, with times.
 """
 
 from collections.abc import Iterable, Iterator

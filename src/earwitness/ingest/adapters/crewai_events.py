@@ -2,10 +2,16 @@
 
 A `BaseEventListener` that writes every event gives such a file; both encodings, and the events inside checkpoints, are
 read as one run. Delegation to a coworker is a message between agents, its result the answer. Order is that of the bus,
-for handlers run in threads. Model inputs are sightings.
+for handlers run in threads. Model inputs are sightings. Reads and writes of memory name no agent; the events they
+happened inside of do.
 
-The format cannot show what memories were saved in the background, only that some were; `model_dump_json()` fails for
-agents with function tools, so that their start and end are missing.
+The format cannot show what memories were saved in the background, only that some were; nor files, but those that a task
+names as its output or that go through a tool for files; `model_dump_json()` fails for agents with function tools, so
+that their start and end are missing.
+
+Obtained by: a `BaseEventListener` that writes each event.
+Versions tried: CrewAI 1.15.30.
+Order: number of the bus, with times.
 """
 
 from typing import Any

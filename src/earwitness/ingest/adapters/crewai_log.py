@@ -4,6 +4,10 @@
 escaped: an output of many lines is put together again. Times are local.
 
 The format cannot show anything but task outputs: no tools, no memory, no reasoning, no delegation, and no run id.
+
+Obtained by: `Crew(output_log_file=...)`.
+Versions tried: CrewAI 1.15.30.
+Order: file order; local times in seconds.
 """
 
 from typing import Any
@@ -21,18 +25,15 @@ class _CrewAILog:
     READER = "crewai"
     PRIORITY = 20
 
-    def __init__(self) -> None:
-        self._in_log = False
-
     def sniff_text(self, head: str) -> bool:
-        self._in_log = LOG_LINE.match(head) is not None
-        return self._in_log
+        """Whether text begins like a log; lines of an output need not look like one."""
+        return LOG_LINE.match(head) is not None
 
     def sniff(self, value: Any) -> bool:
         if not isinstance(value, dict):
             return False
-        if "_line" in value:  # of a text, which begins like a log or does not
-            return self._in_log or LOG_LINE.match(str(value["_line"])) is not None
+        if "_line" in value:
+            return LOG_LINE.match(str(value["_line"])) is not None
         return value.keys() >= _KEYS and value.keys() <= _KEYS | {"output"}
 
     def open(self, context: Context) -> Reader:

@@ -5,6 +5,10 @@ its storage folder (`CREWAI_STORAGE_DIR`). What a method changed in the state is
 whose events are in the same import are duplicates.
 
 The format cannot show what was said between agents; of a flow it shows the saved states only.
+
+Obtained by: the files of the storage folder (`CREWAI_STORAGE_DIR`).
+Versions tried: CrewAI 1.15.30.
+Order: number of the row, with times.
 """
 
 from typing import Any

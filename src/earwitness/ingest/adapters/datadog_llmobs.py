@@ -3,6 +3,10 @@
 Written by the export API (`/api/v2/llm-obs/v1/spans/events`, `data[].attributes`) and by the SDKs (`spans[].meta`; a
 user has it from a proxy or a test cassette). Spans above 5 MB lose their input and output as a whole, and say so: such
 spans count as dropped. Times are nanoseconds, or milliseconds in the export of the documentation; both are understood.
+
+Obtained by: the export API, or a proxy between tracer and intake.
+Versions tried: a cassette of DataDog/dd-trace-py at commit 3bb9ecd; the export after its documentation.
+Order: tree, then time.
 """
 
 from collections.abc import Iterator
@@ -11,10 +15,12 @@ from typing import Any
 from earwitness.ingest.record import Context, Place, Record, Skip
 from earwitness.ingest.spans.build import as_dict, as_rows, is_error, make_span
 from earwitness.ingest.spans.reader import SpanReader
+from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.times import to_nanos
 
 _NO_PARENT = ("", "undefined", "0", "null")
 _DROPPED = "This value has been dropped because this span's size exceeds"
+_IMAGES = ("[image omitted: too large]", "([IMAGE DETECTED])")
 _CONTENT = ("messages", "value", "documents")
 
 
@@ -82,8 +88,14 @@ def _span(row: dict[str, Any], place: Place) -> Any:
         | {k: v for k, v in (("meta.input", given), ("meta.output", back)) if v is not None},
         failed=is_error(str(row.get("status") or "")),
         status=row.get("error.message") or as_dict(row.get("error")).get("message"),
+        links=_links(row),
         dropped=max(given_lost + back_lost, _lost(row)),
     )
+
+
+def _links(row: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = as_rows(row.get("span_links") or as_dict(row.get("_dd")).get("span_links"))
+    return [{"trace_id": _id(r.get("trace_id")), "span_id": _id(r.get("span_id"))} for r in rows]
 
 
 def _lost(row: dict[str, Any]) -> int:
@@ -104,8 +116,9 @@ def _content(side: Any, role: str) -> tuple[Any, int]:
     found = next((side[k] for k in _CONTENT if side.get(k) not in (None, "", [])), None)
     if isinstance(found, str) and _DROPPED in found:
         return None, 1
+    images = sum(as_text(found).count(marker) for marker in _IMAGES) if found else 0
     messages = isinstance(found, list) and found is side.get("messages")
-    return ([_message(m, role) for m in found or ()] if messages else found), 0
+    return ([_message(m, role) for m in found or ()] if messages else found), images
 
 
 def _message(row: Any, role: str) -> Any:

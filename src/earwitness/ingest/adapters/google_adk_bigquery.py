@@ -5,6 +5,10 @@ event files hide: agents called as tools run in sessions of their own, which are
 `content` and `attributes` may come as JSON text. Of a model's answer only texts and names of calls are there,
 thoughts not told apart from words; model inputs hold placeholders for tool results; artifacts are not recorded;
 `temp:` state is redacted.
+
+Obtained by: an export of the table, or the rows before upload.
+Versions tried: google-adk 2.13.0.
+Order: time, then file order.
 """
 
 from collections.abc import Iterable, Iterator

@@ -3,7 +3,12 @@
 The SQLite file itself (`.adk/session.db`), or rows dumped as JSON lines with the table's name under `table`. Both
 schemas are read: v1 keeps an event as JSON in `event_data`; v0 keeps columns, and `actions` as a pickle, which is
 never opened. So v0 cannot show shared memory and artifacts, and a transfer is believed when the named agent speaks
-next. State of the app and of the user stands in tables of their own.
+next: its recipient is known by that effect, not by name. State of the app and of the user stands in tables of their
+own.
+
+Obtained by: the file `.adk/session.db`, or its rows dumped.
+Versions tried: google-adk 1.18.0 (v0) and 2.13.0 (v1).
+Order: time, then file order.
 """
 
 from typing import Any

@@ -1,10 +1,14 @@
 """Google ADK evaluation sets: recorded conversations saved as eval cases (`*.evalset.json`, `*.test.json`).
 
-Written by the web UI ("add current session") and by `adk eval_set`; a case holds the turns of a session with the
-user's words, tool uses, responses in between and the final response. Newer files keep events with their authors under
+Written by the web UI ("add current session") and by `adk eval_set`; a case holds the turns of a session with the user's
+words, tool uses, responses in between and the final response. Newer files keep events with their authors under
 `invocation_events`. Older ones keep tool uses without who made them and without results, so speakers are known only
-after a transfer. Shared memory shows as it was at the start, artifacts not at all. Lists of `query` and `reference`
-are expectations, not recordings, and are not read.
+after a transfer, which took place if its target is heard of again in the turn. Shared memory shows as it was at the
+start, artifacts not at all. Lists of `query` and `reference` are expectations, not recordings, and are not read.
+
+Obtained by: "add current session" in the web UI, or `adk eval_set`.
+Versions tried: google/adk-samples at commit e39b806.
+Order: position in the case; times of turns.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +20,7 @@ from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.identity import addressed, clean_name
 from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Delivery, Trace
-from earwitness.schema.words import Channel
+from earwitness.schema.words import Channel, Flag
 
 _OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C6")
 
@@ -73,6 +77,7 @@ class _Case:
     def __init__(self, dialogue: Dialogue) -> None:
         self.dialogue = dialogue
         self._agent: str | None = None
+        self._later: tuple[str | None, ...] = ()
 
     def start(self, state: Any, at: At) -> None:
         """What the stores held when the session began."""
@@ -87,12 +92,16 @@ class _Case:
         at = At(place, get(turn, "creationTimestamp"), number + 1)
         self.dialogue.request(text_of(get(turn, "userContent")), at._replace(place=place.at("/user_content")))
         between = get(turn, "intermediateData")
-        for event in _list(between, "invocationEvents"):
+        events, responses = _list(between, "invocationEvents"), list(_responses(between))
+        authors = (*(clean_name(get(e, "author")) for e in events), *(author for author, _ in responses))
+        for n, event in enumerate(events):
             self._agent = clean_name(get(event, "author")) or self._agent
+            self._later = authors[n + 1 :]
             self._content(get(event, "content"), at)
+        self._later = authors[len(events) :]
         for use in _list(between, "toolUses"):
             self._use(use, at)
-        for author, parts in _responses(between):
+        for author, parts in responses:
             self._agent = author or self._agent
             self._content({"parts": parts}, at)
         final = text_of(get(turn, "finalResponse"))
@@ -116,10 +125,17 @@ class _Case:
         self.dialogue.settle(final=False, next_agent=self._agent)
         self.dialogue.acts(self._agent, at.place)
         self.dialogue.actor(target, "agent", "declared", at.place)
-        to = (Delivery(target, "declared"),)
-        told = self.dialogue.event("C2", given, at, kind="handoff", sender=self._agent, to=to)
-        self.dialogue.catch_up(target, at, but=told)
-        self._agent = target
+        self._agent = self._transfer(target, given, at)
+
+    def _transfer(self, target: str, given: str, at: At) -> str | None:
+        """Who has the word after a transfer was asked for: its target if it is heard of again in the turn."""
+        took = target in self._later
+        to = (Delivery(target, "structural" if took else "declared", delivered=took),)
+        flags: tuple[Flag, ...] = () if took else ("not_delivered",)
+        told = self.dialogue.event("C2", given, at, kind="handoff", sender=self._agent, to=to, flags=flags)
+        if took:
+            self.dialogue.catch_up(target, at, but=told)
+        return target if took else None
 
 
 def _list(value: Any, key: str) -> list[Any]:

@@ -6,6 +6,10 @@ trace (`log/sample/epoch`): model outputs, tool events (C3 and C4 in one), store
 read from its messages. Agents have the names of their spans; a run without agent spans has one, called `assistant`.
 
 Cannot show: artifacts; model calls outside a transcript. Scores come after the run and are not told.
+
+Obtained by: `inspect eval`, which writes to `logs/`.
+Versions tried: logs in the tests of UKGovernmentBEIS/inspect_ai at commit 499e615.
+Order: file order of the events, with times.
 """
 
 from collections.abc import Iterable

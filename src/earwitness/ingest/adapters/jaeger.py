@@ -4,6 +4,10 @@ Written by Jaeger (and what imitates its API); a user presses "Download Results"
 durations are microseconds, tags are typed lists, the process names the service. It cannot show more content than the
 instrumentation put into tags and logs; Jaeger may cut long tags, and says so in `warnings` at best. A service name is
 a unit of deployment, so no agent is named after it.
+
+Obtained by: "Download Results" in the UI, or the answer of the query API.
+Versions tried: fixtures of jaegertracing/jaeger-ui at commit c321fb3.
+Order: tree, then time.
 """
 
 from collections.abc import Iterator
@@ -81,14 +85,22 @@ def _span(row: dict[str, Any], process: dict[str, Any], place: Place) -> Any:
         status=tags.get("otel.status_description"),
         resource=resource,
         scope=next((tags[key] for key in _SCOPES if tags.get(key)), None),
+        links=_elsewhere(row),
     )
 
 
 def _parent(row: dict[str, Any]) -> Any:
-    """The span that this one is a child of; what it merely follows does not hold it."""
+    """The span that this one is a child of; what it merely follows does not hold it, least of all in another trace."""
     rows = as_rows(row.get("references"))
-    found = [r.get("spanID") for kind in ("CHILD_OF", "FOLLOWS_FROM") for r in rows if r.get("refType") == kind]
+    here = {"CHILD_OF": rows, "FOLLOWS_FROM": [r for r in rows if r.get("traceID") in (None, row.get("traceID"))]}
+    found = [r.get("spanID") for kind, some in here.items() for r in some if r.get("refType") == kind]
     return next(iter(found), None) or row.get("parentSpanID")
+
+
+def _elsewhere(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """References into other traces."""
+    rows = as_rows(row.get("references"))
+    return [r for r in rows if r.get("traceID") not in (None, row.get("traceID"))]
 
 
 def _event(log: dict[str, Any]) -> SpanEvent:

@@ -2,7 +2,13 @@
 
 A `BaseCallbackHandler` that appends `{"event": "on_tool_start", "run_id", "parent_run_id", ...}` to a JSONL file.
 Only starts have a name, metadata and arguments; ends are joined to them by `run_id`. The log shows what its handler
-was attached to, and `LLMResult.model_dump()` drops tool calls: they are taken from later copies of the message.
+was attached to, and `LLMResult.model_dump()` drops tool calls: they are taken from later copies of the message. A
+trace is of `langgraph` where nodes of a graph ran outside of agents that `create_agent` made (`langgraph_node` without
+`lc_agent_name` or such an `ls_integration`), else of `langchain`.
+
+Obtained by: a `BaseCallbackHandler` of your own that writes JSON lines.
+Versions tried: langchain 1.5.2, langchain-core 1.8.3 and 0.3.60.
+Order: file order; times where the handler writes them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,7 +47,7 @@ class _LangChainCallbacks:
 
 class _Reader:
     def __init__(self, context: Context) -> None:
-        self.book = Runbook(context)
+        self.book = Runbook(context, stow=True)
 
     def feed(self, record: Record) -> Iterable[Emit]:
         value, place = record

@@ -4,25 +4,18 @@ Written by users: `json.dumps` of each event, whatever encoder they used. An eve
 `parent_ids`, `metadata` and `data`. There are no times; run ids of version 7 hold the start. v1 has no parents, so
 the outermost run that is open is taken as the parent, or the only tool that is open for the runs of another agent.
 What nested agents do shows in full.
+
+Obtained by: `async for event in graph.astream_events(...)`, each event dumped.
+Versions tried: langchain-core 1.8.3, events v1 and v2.
+Order: file order; starts from the ids of runs.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from earwitness.ingest.langchain.messages import read_messages
+from earwitness.ingest.langchain.eventbook import EventBook, is_event
 from earwitness.ingest.langchain.runbook import Runbook
-from earwitness.ingest.langchain.runs import Run, model_of
 from earwitness.ingest.record import Context, Emit, Record, Skip
-from earwitness.ingest.spans.texts import as_text
-
-_KINDS = {
-    "chat_model": "llm",
-    "llm": "llm",
-    "tool": "tool",
-    "retriever": "retriever",
-    "prompt": "prompt",
-    "parser": "parser",
-}
 
 
 class _LangChainEvents:
@@ -30,13 +23,7 @@ class _LangChainEvents:
     TITLE = "LangChain astream_events"
 
     def sniff(self, value: Any) -> bool:
-        return (
-            isinstance(value, dict)
-            and isinstance(value.get("event"), str)
-            and value["event"].startswith("on_")
-            and isinstance(value.get("data"), dict)
-            and isinstance(value.get("run_id"), str)
-        )
+        return is_event(value)
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)
@@ -45,69 +32,15 @@ class _LangChainEvents:
 class _Reader:
     def __init__(self, context: Context) -> None:
         self.book = Runbook(context)
-        self.open: list[str] = []
-        self.tools: list[Run] = []
+        self.events = EventBook(self.book)
 
     def feed(self, record: Record) -> Iterable[Emit]:
-        value, place = record
-        what, _, when = value["event"].removeprefix("on_").rpartition("_")
-        run = self.book.run(value["run_id"], place)
-        self._identify(run, value, what)
-        if when == "stream":
-            run.pieces.extend(m.text for m in read_messages(value["data"].get("chunk")) if run.kind == "llm")
-            yield Skip("ignored", "a piece of what the end of the run holds", place)
-        elif what == "custom":
-            run.logs.append(as_text(value["data"]))
-        else:
-            self._merge(run, value["data"], when, record)
-
-    def _identify(self, run: Run, value: dict[str, Any], what: str) -> None:
-        run.kind = _KINDS.get(what, run.kind)
-        run.name = run.name or str(value.get("name") or "")
-        metadata = value.get("metadata")
-        run.metadata = run.metadata or dict(metadata if isinstance(metadata, dict) else {})
-        run.start = run.start or moment(run.id)
-        run.model = run.model or model_of(run.metadata, None)
-        parents = value.get("parent_ids")
-        if isinstance(parents, list) and parents:
-            run.parent, run.trace = str(parents[-1]), str(parents[0])
-        elif run.parent is None and self.open and run.id not in self.open:
-            run.parent = self._around(run)
-
-    def _around(self, run: Run) -> str:
-        """The parent of a run that names none: the one open tool for the run of another agent, or the root."""
-        tools = [t for t in self.tools if t.own_agent != run.own_agent]
-        return tools[0].id if len(self.tools) == len(tools) == 1 and run.own_agent else self.open[0]
-
-    def _merge(self, run: Run, data: dict[str, Any], when: str, record: Record) -> None:
-        if when == "start":
-            self.tools += [run] if run.kind == "tool" else []
-            if run.parent is None and not self.open:
-                self.open.append(run.id)
-        else:
-            run.closed = record.place
-            self.tools = [t for t in self.tools if t is not run]
-            if run.id in self.open:
-                self.open.remove(run.id)
-        if run.inputs is None:
-            self.book.put(run, "inputs", data.get("input"))
-        self.book.put(run, "outputs", data.get("output"))
-        if data.get("error"):
-            run.error = as_text(data["error"])
+        nothing = self.events.take(record.value, record.place)
+        if nothing:
+            yield Skip("ignored", nothing, record.place)
 
     def finish(self) -> Iterator[Emit]:
         yield from self.book.tell()
-
-
-def moment(run_id: str) -> int | None:
-    """The start of a run in milliseconds, where its id holds it."""
-    digits = run_id.replace("-", "")
-    if len(digits) != 32 or digits[12] != "7":
-        return None
-    try:
-        return int(digits[:12], 16)
-    except ValueError:
-        return None
 
 
 ADAPTER = _LangChainEvents()

@@ -3,6 +3,10 @@
 Deprecated, and still in old recordings: `[{"op": "add", "path": "/logs/<name>:<n>", "value": {...}}]`. A log has the
 runs below the root with their outputs, without their parents and mostly without their inputs: tool arguments are
 those of the messages that asked for them.
+
+Obtained by: `astream_log(...)`, each patch dumped.
+Versions tried: langchain-core 1.8.3.
+Order: file order, with times.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,8 +42,8 @@ def _is_path(path: Any) -> bool:
 
 class _Reader:
     def __init__(self, context: Context) -> None:
-        self.book = Runbook(context)
-        self.root: Run | None = None
+        self.book = Runbook(context, stow=True)
+        self.root: str | None = None
         self.ids: dict[str, str] = {}
 
     def feed(self, record: Record) -> Iterable[Emit]:
@@ -50,13 +54,13 @@ class _Reader:
     def _apply(self, op: dict[str, Any], place: Place) -> bool:
         path, value = op["path"], op.get("value")
         if path == "" and isinstance(value, dict) and value.get("id"):
-            self.root = self._begin(value, None, place)
+            self.root = self._begin(value, None, place).id
             return True
         if path.startswith("/logs/"):
             return self._of_run(path.removeprefix("/logs/"), value, place)
-        if self.root and path in ("/final_output", "/streamed_output/-"):
-            self.book.put(self.root, "outputs", value)
-            self.root.closed = place
+        if self.root and path in ("/final_output", "/streamed_output/-") and (root := self.book.known(self.root)):
+            self.book.put(root, "outputs", value)
+            root.closed = place
             return True
         return False
 
@@ -66,7 +70,7 @@ class _Reader:
             self.ids[key] = str(value["id"])
             self._begin(value, self.root, place)
             return True
-        run = self.book.runs.get(self.ids.get(key, ""))
+        run = self.book.known(self.ids.get(key, ""))
         if run and run.kind == "llm" and part == "streamed_output_str/-" and isinstance(value, str):
             run.pieces.append(value)
         if run is None or part not in ("final_output", "end_time", "inputs"):
@@ -75,13 +79,13 @@ class _Reader:
         run.closed = place
         return True
 
-    def _begin(self, value: dict[str, Any], above: Run | None, place: Place) -> Run:
+    def _begin(self, value: dict[str, Any], above: str | None, place: Place) -> Run:
         run = self.book.run(str(value["id"]), place)
         metadata = value.get("metadata")
         run.kind, run.name = str(value.get("type") or "chain"), str(value.get("name") or "")
         run.metadata = dict(metadata) if isinstance(metadata, dict) else {}
         run.model = model_of(run.metadata, None)
-        run.parent = above.id if above else None
+        run.parent = above
         for key, part in (
             ("start", "start_time"),
             ("inputs", "inputs"),

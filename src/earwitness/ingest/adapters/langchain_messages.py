@@ -4,6 +4,10 @@
 that an agent returned, or the result of a classic `AgentExecutor` with its `intermediate_steps`. One message a line,
 or a whole conversation a line. There is no run structure: senders are known only where messages are named, what
 happened inside of tools and sub-agents is not in it, nor are times.
+
+Obtained by: `model_dump()` or `messages_to_dict()` of messages.
+Versions tried: langchain 1.5.2, langchain-classic 1.0.8.
+Order: position in the list; no times.
 """
 
 from collections.abc import Iterable, Iterator
@@ -59,30 +63,51 @@ def _is_result(value: dict[str, Any]) -> bool:
     return isinstance(steps, list) and "output" in value and all(isinstance(s, list) and len(s) == 2 for s in steps)
 
 
+# Where it begins, and its messages.
+_Conversation = tuple[Place, list[tuple[Msg, Place]]]
+
+
 class _Reader:
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.single: tuple[Place, list[tuple[Msg, Place]]] | None = None
-        self.whole: list[tuple[Place, list[tuple[Msg, Place]]]] = []
+        self.single: _Conversation | None = None
+        self.first: _Conversation | None = None
+        self.count = 0
 
     def feed(self, record: Record) -> Iterable[Emit]:
         value, place = record
         if isinstance(value, dict) and _is_result(value):
-            self.whole.append((place, list(_of_result(value, place))))
+            yield from self._whole((place, list(_of_result(value, place))))
         elif isinstance(value, list) or "messages" in value:
-            self.whole.append((place, [(msg, place.at(f"/{n}")) for n, msg in enumerate(read_messages(value))]))
+            yield from self._whole((place, [(msg, place.at(f"/{n}")) for n, msg in enumerate(read_messages(value))]))
         elif msg := read_message(value):
             self.single = self.single or (place, [])
             self.single[1].append((msg, place))
         else:
             yield Skip("unparseable", "not a message as known", place)
 
+    def _whole(self, conversation: _Conversation) -> Iterator[Emit]:
+        """A whole conversation is told at once; the first one only when it is known whether it is the only one."""
+        self.count += 1
+        if self.count == 1:
+            self.first = conversation
+            return
+        yield from self._tell_first()
+        yield from _tell(conversation, f"{self._stem}#{self.count}")
+
+    def _tell_first(self) -> Iterator[Emit]:
+        first, self.first = self.first, None
+        if first:
+            yield from _tell(first, self._stem if self.count == 1 and not self.single else f"{self._stem}#1")
+
+    @property
+    def _stem(self) -> str:
+        return PurePath(self.context.name).name
+
     def finish(self) -> Iterator[Emit]:
-        stem = PurePath(self.context.name).name
         if self.single:
-            yield from _tell(self.single, stem)
-        for n, conversation in enumerate(self.whole):
-            yield from _tell(conversation, stem if len(self.whole) == 1 and not self.single else f"{stem}#{n + 1}")
+            yield from _tell(self.single, self._stem)
+        yield from self._tell_first()
 
 
 def _of_result(value: dict[str, Any], place: Place) -> Iterator[tuple[Msg, Place]]:
@@ -100,7 +125,7 @@ def _of_result(value: dict[str, Any], place: Place) -> Iterator[tuple[Msg, Place
     yield Msg(role="ai", text=as_text(value["output"])), place.at("/output")
 
 
-def _tell(conversation: tuple[Place, list[tuple[Msg, Place]]], trace: str) -> Iterator[Emit]:
+def _tell(conversation: _Conversation, trace: str) -> Iterator[Emit]:
     place, messages = conversation
     dialogue = Dialogue()
     agents = {m.name for m, _ in messages if m.role == "ai" and m.name}

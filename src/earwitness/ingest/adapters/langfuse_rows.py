@@ -4,6 +4,10 @@ Written by Langfuse: the UI's export (camelCase), `/api/public/observations`, an
 (snake_case, JSON lines or parquet; an empty parent is the root, times have no zone). Windows overlap and the mode
 "both" writes each observation twice; the second is a duplicate. Columns that were switched off (`io`, `metadata`)
 cannot be told from content that was never there: such spans count as without content.
+
+Obtained by: a batch export of the UI, the API, or the export to blob storage.
+Versions tried: none recorded; after the documentation and source of Langfuse.
+Order: tree, then time.
 """
 
 from typing import Any

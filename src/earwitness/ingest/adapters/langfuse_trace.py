@@ -4,6 +4,10 @@ Written by the Langfuse UI ("Download trace as JSON") and API (`/api/public/trac
 object). The attributes of the original instrumentation stand in `metadata`, which is an object or its text. It cannot
 show media (references only), and above 350 observations the download drops inputs, outputs and metadata. A mask of the
 SDK covers the SDK's own observations only: those of other instrumentations are read as they came.
+
+Obtained by: "Download trace as JSON" in the UI, or the API.
+Versions tried: downloads of June to December 2025, in langfuse/langfuse at commit 6275144.
+Order: tree, then time.
 """
 
 from collections.abc import Iterator

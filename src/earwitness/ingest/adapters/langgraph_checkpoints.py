@@ -4,6 +4,10 @@
 `list()` (arrays of five, or dicts), and the answer of LangGraph Server at `/threads/{id}/history`. They show the
 state and what tasks wrote to it, in steps. A history holds the outermost graph alone: what happened inside of nested
 graphs is not in it; a checkpoint list holds every namespace. What was streamed or logged is in none.
+
+Obtained by: `graph.get_state_history(...)`, a checkpointer's `list()`, or `/threads/{id}/history`.
+Versions tried: langgraph 1.2.24, langgraph-api 0.16.7.
+Order: steps of the checkpoints, with times.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,8 +41,10 @@ class _Reader:
         except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
             yield Skip("unparseable", f"not a checkpoint as known: {type(error).__name__}", record.place)
             return
-        thread = self.threads.setdefault(checkpoint.thread, Checkpoints(record.place))
-        if not thread.add(checkpoint):
+        if checkpoint.thread not in self.threads:
+            self.threads[checkpoint.thread] = Checkpoints(record.place)
+        thread = self.threads[checkpoint.thread]
+        if not thread.add(record.value, checkpoint):
             yield Skip("duplicate", "the same checkpoint was read before", record.place)
 
     def finish(self) -> Iterator[Emit]:

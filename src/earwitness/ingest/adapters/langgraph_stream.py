@@ -2,10 +2,15 @@
 
 Written by users (`json.dumps` of each item, mostly as JSONL) and by LangGraph Server (SSE, or SDK chunks
 `{"id", "event", "data"}`). Known: dicts and lists of namespace, mode and data (v1), `{"type", "ns", "data"}` (v2),
-`{"method", "params"}` (events v3), debug records, and bare updates `{node: {...}}`.
+`{"method", "params"}` (events v3), debug records, and bare updates `{node: {...}}`. Mode `events` of the server tells
+more than all others, which are copies beside it.
 
 Which channels show depends on the modes: `updates` without `subgraphs=True` does not show what happens inside of
 nested graphs (tool calls, results, thoughts), and no mode shows a store except as the tool calls that used it.
+
+Obtained by: `graph.stream(...)` dumped, or the stream of LangGraph Server.
+Versions tried: langgraph 1.2.24 and 0.3.34, langgraph-api 0.16.7.
+Order: file order; times in some modes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,12 +45,12 @@ class _Reader:
             yield Skip("unknown", "a stream record of no known mode", record.place)
             return
         try:
-            told = self._thread(frame, record).take(frame, record.place)
+            nothing = self._thread(frame, record).take(frame, record.place)
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             yield Skip("unparseable", f"not a stream record as known: {type(error).__name__}", record.place)
             return
-        if not told:
-            yield Skip("ignored", f"{frame.mode}: no content", record.place)
+        if nothing:
+            yield Skip("ignored", nothing, record.place)
 
     def _thread(self, frame: Frame, record: Record) -> Thread:
         """A record that names another thread begins one."""

@@ -5,6 +5,11 @@ Rows of `Client.list_runs` (`model_dump_json`), of the API or the CLI; runs with
 captured them (`{"path", "part", "value"}`); Parquet of a bulk export, whose `inputs`, `outputs` and `extra` are JSON
 text. All of these are one reader: a trace may be spread over files. An export of root runs only cannot show what
 happened below them; inputs and outputs may have been hidden or moved to other storage.
+
+Obtained by: `Client.list_runs`, the API, a bulk export, or a captured upload.
+Versions tried: langsmith 0.15.1, langchain-ai/langsmith-sdk at commit bc8dd67; bulk exports after their
+documentation.
+Order: `dotted_order`, else tree and time.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,8 +18,9 @@ from typing import Any
 from earwitness.ingest.langchain.messages import clean
 from earwitness.ingest.langchain.runbook import Runbook, merge
 from earwitness.ingest.langchain.runs import Run, model_of
-from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
 from earwitness.ingest.spans.texts import as_text, loads
+from earwitness.schema.model import Loss
 
 _PARTS = ("inputs", "outputs", "error", "extra", "events", "serialized", "attachments", "attachment")
 
@@ -50,18 +56,21 @@ def _rows(value: Any) -> list[dict[str, Any]]:
 
 class _Reader:
     def __init__(self, context: Context) -> None:
-        self.book = Runbook(context, "langsmith")
+        self.book = Runbook(context, "langsmith", stow=True)
 
     def feed(self, record: Record) -> Iterable[Emit]:
         value, place = record
         if "post" in value or "patch" in value:
             for key in ("post", "patch"):
                 for n, row in enumerate(_rows(value.get(key))):
+                    yield from _withheld(row, place.at(f"/{key}/{n}"))
                     self._row(row, place.at(f"/{key}/{n}"))
         elif "path" in value and "run_type" not in value:
             yield from self._wire(value, place)
         elif not self._row(value, place):
             yield Skip("duplicate", "the same run was read before", place)
+        else:
+            yield from _withheld(value, place)
 
     def _row(self, row: dict[str, Any], place: Place) -> bool:
         """A run, and those nested in it; False if nothing of it is new."""
@@ -69,7 +78,7 @@ class _Reader:
         run_id = run_id[0] if isinstance(run_id, list) and run_id else run_id
         if not isinstance(run_id, str):
             return False
-        known = self.book.runs.get(run_id)
+        known = self.book.known(run_id)
         complete = known is not None and known.outputs is not None and known.inputs is not None
         fresh = not complete
         if fresh:
@@ -132,6 +141,16 @@ class _Reader:
 
     def finish(self) -> Iterator[Emit]:
         yield from self.book.tell()
+
+
+def _withheld(row: dict[str, Any], place: Place) -> Iterator[Emit]:
+    """A redactor that raised leaves a marker where the words were."""
+    ids: list[Any] = [row.get("trace_id"), *_ids(row), row.get("id")]
+    trace = next((i for i in ids if isinstance(i, str) and i), None)
+    for part in ("inputs", "outputs"):
+        payload = row.get(part)
+        if isinstance(payload, dict) and "ls_error" in payload and trace:
+            yield Made(Loss(trace=trace, kind="masked", detail=f"{part} withheld: the redactor failed"), place)
 
 
 def _ids(row: dict[str, Any]) -> list[str]:

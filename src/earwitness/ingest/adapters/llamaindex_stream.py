@@ -6,6 +6,10 @@ has seen it, which sightings say. A handoff counts when its target ran.
 
 The format has no ids and no times: each file is a trace, cut where a run stops, and its order is that of the lines. It
 cannot show agents that run inside a tool, what tools write into the shared state, or files, but by names of tools.
+
+Obtained by: `async for event in handler.stream_events()`, each event dumped.
+Versions tried: llama-index-core 0.14.25, workflows 2.26.1.
+Order: file order; no times.
 """
 
 from collections.abc import Iterable, Iterator

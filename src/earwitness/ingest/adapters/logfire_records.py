@@ -4,6 +4,10 @@ Written by Pydantic Logfire (`SELECT * FROM records`, JSON rows, or `{"columns":
 row is a span or a log; a `pending_span` is the twin of the span that ends later, and is ignored. Logfire scrubs by
 keyword before storage, but leaves messages and exceptions alone; `attributes` may come as JSON text. It cannot show
 what a scrubbed field held: that is counted as masked.
+
+Obtained by: `SELECT * FROM records` in the query API or the UI.
+Versions tried: none recorded; after the documentation of Logfire.
+Order: tree, then time.
 """
 
 from collections.abc import Iterator
@@ -71,6 +75,7 @@ def _span(row: dict[str, Any], place: Place) -> Any:
         status=row.get("otel_status_message"),
         resource=as_dict(row.get("otel_resource_attributes")),
         scope=row.get("otel_scope_name"),
+        links=row.get("otel_links"),
     )
 
 

@@ -7,6 +7,10 @@ preferences become values that only their owner may see, judgements become label
 the whole group. Names in `to` may carry the role, "Ann Lee (Director)".
 
 Cannot show: model calls, tools, shared memory.
+
+Obtained by: the repository of MAGPIE (`simulations/`, `analysis/`).
+Versions tried: gurusha01/magpie at commit e1e01b7.
+Order: position in the log, with times.
 """
 
 from collections.abc import Iterable

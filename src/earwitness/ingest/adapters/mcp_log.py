@@ -8,6 +8,10 @@ is C3, its result C4 (text and structured copy: one event), `resources/read` and
 trace; servers are told apart.
 
 Cannot show: which agent of the host made a call, what the model said, the user's request, the final answer.
+
+Obtained by: a proxy or tee on standard input and output, or the host's own log files.
+Versions tried: mcp 2.3.0 over stdio; host logs after their documentation.
+Order: file order; times where the log writes them.
 """
 
 import re
@@ -39,19 +43,13 @@ class _McpLog:
     TITLE = "MCP log (proxy or host)"
     PRIORITY = 40
 
-    def __init__(self) -> None:
-        # Lines of a host log need not look like one (stderr of the server), so the head of the file decides.
-        self._host_log = False
-
     def sniff(self, value: Any) -> bool:
-        if isinstance(value, dict) and "_line" in value:
-            return self._host_log and len(value) == 1
         call = unwrap(value)
         return call is not None and not is_a2a(call.message)
 
     def sniff_text(self, head: str) -> bool:
-        self._host_log = _HOST_LOG.search(head) is not None
-        return self._host_log
+        """Whether text is a host log; its lines need not look like one (stderr of the server)."""
+        return _HOST_LOG.search(head) is not None
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)

@@ -3,6 +3,10 @@
 Written by MLflow 3 (`info` and `data.spans`, ids in base64, every attribute the JSON text of its value) and MLflow 2
 (`info.request_id`, spans with a `context`). Previews and trace metadata are cut copies (`...`), and are read as such.
 It cannot show artifacts (kept elsewhere), and names agents only by the functions that were traced.
+
+Obtained by: `Trace.to_json()`, `traces.json`, or `search_traces`.
+Versions tried: mlflow-skinny 3.17.2; version 2 after its documentation.
+Order: tree, then time.
 """
 
 from collections.abc import Iterator

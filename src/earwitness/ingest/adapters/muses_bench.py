@@ -5,6 +5,10 @@ go to `authorized_users` only. Meeting scheduling with partial disclosure: a use
 values and rules of the scenario, which hold in every recorded run of it (recipients are users by their id).
 
 Cannot show: any event. Markers hold generic headings; they are a test for false positives, too.
+
+Obtained by: the repository of Muses-Bench.
+Versions tried: shuyhere/multi-user-bench at commit 4fedaa8.
+Order: none.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,13 +1,20 @@
 """OpenAI Agents SDK hook logs: what a `RunHooks` or `AgentHooks` of the user wrote, one call a line.
 
 Field names are the user's; known are `hook` or `event` for the hook, `agent`, `from_agent` and `to_agent`, `tool`,
-`tool_call_id`, `tool_arguments`, `result`, `system_prompt`, `input_items`, `response` and `output`. Hooks do not
-reach runs of agents that are called as tools, so such a log shows the outer agents only. Shared context is not in it.
+`tool_call_id`, `tool_arguments`, `result`, `system_prompt`, `input_items`, `response` and `output`. The hooks of a run
+do not reach agents that are called as tools: such calls look like those of any tool, unless these agents have hooks of
+their own that write into the same log; an agent that starts while a tool is at work was called by it. Shared context
+is not in it.
+
+Obtained by: `RunHooks` or `AgentHooks` of your own that write JSON lines.
+Versions tried: openai-agents 0.24.0.
+Order: file order; no times.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from earwitness.ingest.delegation import same_name
 from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
 from earwitness.ingest.record import Context, Emit, Record, Skip
 from earwitness.ingest.spans.identity import clean_name, hands_off, slug
@@ -63,6 +70,8 @@ class _Reader:
         self._talk: Talk | None = None
         self._shown: dict[str | None, int] = {}
         self._asked: list[tuple[str, str | None, str | None]] = []
+        self._working: list[tuple[str, str | None, str | None]] = []
+        self._inside: dict[str, str] = {}
         self._known: set[bytes] = set()
         self._last: tuple[str | None, bytes] | None = None
 
@@ -76,13 +85,31 @@ class _Reader:
         tell = _TOLD.get(_hook(value) or "")
         agent = _name(value.get("agent"))
         if tell is None:
-            self._talk.dialogue.acts(agent, place)
+            self._begin(self._talk, agent, At(place))
         elif not tell(self, self._talk, value, agent, At(place, value.get("timestamp", value.get("time")))):
             yield Skip("ignored", "a hook without content", place)
         yield from self._talk.dialogue.drain()
 
+    def _begin(self, talk: Talk, agent: str | None, at: At) -> None:
+        """An agent starts: it takes over, or it is behind the tool that is at work."""
+        free = [a for a in self._working if a[0] not in self._inside.values()]
+        asked = [a for a in free if agent and a[1] and same_name(a[1]) != same_name(agent)]
+        named = [a for a in asked if same_name(a[2] or "") == same_name(agent or "")]
+        found = named[:1] or (asked if len(asked) == len(free) == 1 else [])
+        if agent and found and agent not in self._inside:
+            self._inside[agent] = found[0][0]
+            talk.dialogue.delegate(found[0][0], agent, "structural", at.place)
+        talk.dialogue.acts(agent, at.place)
+
+    def _rests(self, agent: str | None) -> None:
+        """No tool is at work for an agent that asks its model, hands over or ends, whatever was logged of results."""
+        self._working = [a for a in self._working if a[1] != agent]
+        calls = {call_id for call_id, *_ in self._working}
+        self._inside = {inner: call_id for inner, call_id in self._inside.items() if call_id in calls}
+
     def model_asked(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
         """What the model is shown: the request, then what was already told."""
+        self._rests(agent)
         text = value.get("system_prompt")
         items = value.get("input_items")
         items = items if isinstance(items, list) else []
@@ -99,7 +126,8 @@ class _Reader:
         for message in read_messages(item, "user"):
             for part in message.parts:
                 key = fingerprint(part.text)
-                if message.role == "user" and part.kind == "text" and key not in self._known:
+                asks = message.role == "user" and part.kind == "text" and agent not in self._inside
+                if asks and key not in self._known:
                     self._known.add(key)
                     talk.dialogue.request(part.text, at)
                 else:
@@ -122,8 +150,9 @@ class _Reader:
         call_id = str(call_id or f"call-{at.place.line}")
         if talk.dialogue.open_call(call_id) is None:
             given = as_text(value.get("tool_arguments") or value.get("arguments") or "")
-            talk.dialogue.call(agent, tool, given, at, call_id)
+            talk.dialogue.call(agent, tool, given, at, call_id, hold=True)
         self._asked.append((call_id, agent, tool))
+        self._working.append((call_id, agent, tool))
         return True
 
     def tool_answered(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
@@ -132,6 +161,8 @@ class _Reader:
         found = next((a for a in self._asked if a[1:] == (agent, tool)), None)
         if found:
             self._asked.remove(found)
+            self._working = [a for a in self._working if a != found]
+            self._inside = {inner: call_id for inner, call_id in self._inside.items() if call_id != found[0]}
         talk.dialogue.result(found[0] if found else None, as_text(result), at, agent=agent, tool=tool)
         return True
 
@@ -141,17 +172,20 @@ class _Reader:
         target = _name(value.get("to_agent", value.get("agent") if "from_agent" not in value else None))
         if target is None:
             return False
+        self._rests(source)
         call_id = talk.dialogue.asking(source, lambda tool: hands_off(tool) and slug(target) in slug(tool))
         talk.dialogue.handoff(call_id, target, at, agent=source)
         return True
 
     def agent_ended(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
         """The output of a run: what the model said last, or the first record of it."""
+        self._rests(agent)
         output = value.get("output")
         text = as_text(output) if output is not None else ""
         if text and self._last != (agent, fingerprint(text)):
             talk.dialogue.say(agent, text, at)
-        talk.dialogue.settle(final=True)
+        if agent not in self._inside:  # what it said went to its caller
+            talk.dialogue.settle(final=True)
         self._last = None
         return True
 

@@ -2,9 +2,14 @@
 
 Written by hand from a run's result (`type`, `agent`, `raw_item`, of handoffs `source_agent` and `target_agent`), from
 its stream, or by `RunState.to_json()`. Items name their agent. What agents called as tools did inside is not in the
-items, only what they were asked and answered, as tool call and result. An agent that takes over is given the history,
+items, only what they were asked and answered: as messages where `tool_origin` says that the tool is an agent, or an
+agent of the run has the tool's name, else as tool call and result. An agent that takes over is given the history,
 unless the application filters it, which the items do not show. A run state holds the application's shared context as
 it was at the end; who wrote what into it is not recorded.
+
+Obtained by: `result.new_items` or `stream_events()` dumped, or `RunState.to_json()`.
+Versions tried: openai-agents 0.24.0 (run state 1.21).
+Order: position in the list; no times.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,8 +47,29 @@ def _is_state(value: dict[str, Any]) -> bool:
     return "$schemaVersion" in value and "model_responses" in value
 
 
+def _interruptions(state: dict[str, Any]) -> list[dict[str, Any]]:
+    """Calls at which a run stopped, to be approved."""
+    step = state.get("current_step")
+    data = step.get("data", step) if isinstance(step, dict) else None
+    found = data.get("interruptions") if isinstance(data, dict) else None
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def _agents(state: dict[str, Any]) -> list[str]:
+    """Agents of a run, besides those that its items name."""
+    used = state.get("tool_use_tracker")
+    return [name for name in (used if isinstance(used, dict) else ()) if isinstance(name, str)]
+
+
 def _name(agent: Any) -> str | None:
     return clean_name(agent.get("name") if isinstance(agent, dict) else agent)
+
+
+def _callee(item: dict[str, Any]) -> str | None:
+    """The agent behind a tool, which newer versions of the SDK name beside the call and its output."""
+    origin = item.get("tool_origin")
+    named = isinstance(origin, dict) and origin.get("type") == "agent_as_tool"
+    return clean_name(origin.get("agent_name")) if named and isinstance(origin, dict) else None
 
 
 class _Reader:
@@ -79,10 +105,23 @@ class _Reader:
         yield from run.dialogue.drain()
 
     def _told(self, run: Talk, item: dict[str, Any], at: At) -> bool:
+        if item.get("type") == "tool_approval_item":
+            return self._paused(run, item, at)
         handed = item.get("type") == "handoff_output_item"
         agent = _name(item.get("source_agent")) if handed else _name(item.get("agent"))
         target = _name(item.get("target_agent")) if handed else None
-        return run.tell(item.get("raw_item", item), at, agent=agent, target=target)
+        return run.tell(item.get("raw_item", item), at, agent=agent, target=target, callee=_callee(item))
+
+    def _paused(self, run: Talk, item: dict[str, Any], at: At) -> bool:
+        """A call that waits for approval; its item repeats the call."""
+        raw = item.get("raw_item")
+        call_id = raw.get("call_id") if isinstance(raw, dict) else None
+        if not isinstance(call_id, str):
+            return False
+        known = run.dialogue.open_call(call_id) is not None
+        known = known or run.tell(raw, at, agent=_name(item.get("agent")), callee=_callee(item))
+        run.dialogue.pause(call_id)
+        return known
 
     def _raw(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
         """Deltas, and the whole response at the end of each; needed only where the stream's items were not logged."""
@@ -111,6 +150,8 @@ class _Reader:
         attributes = {k: v for k, v in known.items() if v} or None
         head = Trace(id=trace, framework="openai-agents", observable=_OBSERVABLE, attributes=attributes)
         run = Talk(Dialogue(head, At(place)), None)
+        for name in _agents(state):
+            run.dialogue.knows(name)
         given = state.get("original_input")
         for n, item in enumerate(given if isinstance(given, list) else [{"role": "user", "content": given or ""}]):
             run.tell(item, At(place.at(f"/original_input/{n}")))
@@ -119,6 +160,8 @@ class _Reader:
         for n, item in enumerate(items if isinstance(items, list) else ()):
             where = At(place.at(f"/generated_items/{n}"))
             unknown += not (isinstance(item, dict) and self._told(run, item, where))
+        for item in _interruptions(state):
+            self._paused(run, item, At(place.at("/current_step")))
         yield from run.dialogue.finish()
         if unknown:
             run.dialogue.lose("dropped", None, "run items of a kind that is not known", place, unknown)

@@ -3,8 +3,13 @@
 The SQLite file itself, or rows of `agent_sessions` and `agent_messages` dumped as JSON lines with the table's name
 under `table`. A session is the list of items that models were given, over all runs. It names no agent: who speaks is
 followed through the handoffs, the agent that starts is `assistant`, and after a handoff nobody knows who a new
-request went to. What agents called as tools did inside is not there, nor is shared context. Rows of the advanced
+request went to. What agents called as tools did inside is not there, and their calls look like those of any tool unless
+an agent that takes over has the tool's name; nor is shared context. Rows of the advanced
 session's other tables repeat the structure of the messages and are ignored.
+
+Obtained by: the file of `SQLiteSession`, or its rows dumped.
+Versions tried: openai-agents 0.24.0.
+Order: number of the row, with times.
 """
 
 from collections.abc import Iterable, Iterator

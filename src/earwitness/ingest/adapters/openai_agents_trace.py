@@ -6,6 +6,10 @@ export holds the id of a response and nothing of what the model was told or said
 are then unverifiable, not clean (a processor that adds `input` and `response` mends that). With
 `trace_include_sensitive_data=False` there is no content at all. Spans know no tool call ids. What is sent to OpenAI
 lacks reasoning and cuts fields over 100 kB. Shared context objects show only in what tools were given and gave back.
+
+Obtained by: a `TracingProcessor` that writes `export()`, or a captured upload.
+Versions tried: openai-agents 0.24.0 and 0.3.3.
+Order: tree, then time.
 """
 
 from collections.abc import Iterable, Iterator

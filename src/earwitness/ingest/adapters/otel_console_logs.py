@@ -4,6 +4,10 @@ Written by the Python SDK's `ConsoleLogExporter` (`ConsoleLogRecordExporter`), o
 Google ADK and others put each message of a model call there (`gen_ai.user.message`, `gen_ai.choice`). A user redirects
 the output to a file; with the console spans of the same run it makes one trace. Alone it cannot show who called whom:
 tools and agents are in the spans.
+
+Obtained by: `ConsoleLogExporter`, redirected to a file.
+Versions tried: opentelemetry-sdk 1.45.2.
+Order: time, then file order.
 """
 
 from typing import Any

@@ -4,6 +4,10 @@ Written by the Python SDK's `ConsoleSpanExporter` to standard output (pretty-pri
 of the program) and by programs that dump `span.to_json()`; a user redirects the output to a file. Ids carry `0x`,
 times are ISO text, attributes are plain. It cannot show the name of the instrumentation, nor log records; whatever
 content the instrumentation was told not to capture is not there either.
+
+Obtained by: `ConsoleSpanExporter`, redirected to a file, or `span.to_json()`.
+Versions tried: opentelemetry-sdk 1.45.2.
+Order: tree, then time.
 """
 
 from typing import Any

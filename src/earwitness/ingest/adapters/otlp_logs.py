@@ -4,6 +4,10 @@ GenAI instrumentations of 2024 and 2025, and newer ones in the mode EVENT_ONLY o
 as a log record (`gen_ai.user.message`, `gen_ai.choice`, ...) with the ids of its span. A user gets the file from the
 collector's file exporter or from `OTEL_LOGS_EXPORTER=otlp_json_file`; imported together with the span file of the same
 run the two are one trace. Alone it cannot show who called whom: tools and agents are in the spans.
+
+Obtained by: the collector's file exporter, or `OTEL_LOGS_EXPORTER=otlp_json_file`.
+Versions tried: opentelemetry-exporter-otlp-json-file 0.66b1, opentelemetry-util-genai 1.3b0.
+Order: time, then file order.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,9 @@
-"""OTLP/JSON trace files: collector file exporter, SDK JSON exporters, Tempo. Each span is one record."""
+"""OTLP/JSON trace files: collector file exporter, SDK JSON exporters, Tempo. Each span is one record.
+
+Obtained by: the collector's file exporter, `OTEL_TRACES_EXPORTER=otlp_json_file`, or Tempo's API.
+Versions tried: opentelemetry-exporter-otlp-json-file 0.66b1; dialects as recorded by the frameworks.
+Order: tree, then time.
+"""
 
 from typing import Any
 

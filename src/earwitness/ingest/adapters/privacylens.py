@@ -6,6 +6,10 @@ become contextual values with a rule. The case gives no other policy.
 
 Cannot show: the final message (only the name of the final tool is recorded: a loss), reasoning, times. The agent has no
 name; it is called `agent`.
+
+Obtained by: the repository of PrivacyLens (`data/main_data.json`).
+Versions tried: SALT-NLP/PrivacyLens at commit 9c2ee07.
+Order: position in the trajectory; no times.
 """
 
 import re

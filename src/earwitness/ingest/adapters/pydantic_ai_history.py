@@ -4,6 +4,10 @@ Written by `ModelMessagesTypeAdapter` or `all_messages_json()` / `new_messages_j
 agent, whose name is not in it: it is called `assistant` here. What agents called as tools did inside is not recorded,
 only what they were asked and answered, as tool call and result; messages between agents, shared memory and artifacts
 cannot be seen.
+
+Obtained by: `result.all_messages_json()`.
+Versions tried: pydantic-ai-slim 2.68.0.
+Order: position in the list, with times.
 """
 
 from collections.abc import Iterable, Iterator
@@ -78,7 +82,8 @@ class _Reader:
 def _part(told: Dialogue, part: dict[str, Any], at: At) -> None:
     kind, content = part["part_kind"], part.get("content")
     if kind in _CALLS:
-        told.call(_AGENT, part.get("tool_name"), as_text(part.get("args") or ""), at, part.get("tool_call_id"))
+        given, call_id = as_text(part.get("args") or ""), part.get("tool_call_id")
+        told.call(_AGENT, part.get("tool_name"), given, at, call_id, hold=True)
     elif kind in _RETURNS:
         tool, call_id = part.get("tool_name"), part.get("tool_call_id")
         told.result(call_id, as_text(content), at, agent=_AGENT, tool=tool, **_fate(part))

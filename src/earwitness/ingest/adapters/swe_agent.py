@@ -6,6 +6,10 @@ Older demonstrations have `history` only. A file names no run: its own name and 
 its steps are the id.
 
 Cannot show: the final answer to a user, shared memory, times. Steps of one file are of one agent.
+
+Obtained by: `sweagent run`, which writes a `.traj` an instance.
+Versions tried: SWE-agent/SWE-agent at commit 3ea751c: demonstrations, challenges, test data.
+Order: number of the step; no times.
 """
 
 from pathlib import PurePath

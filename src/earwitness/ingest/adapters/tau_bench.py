@@ -6,6 +6,10 @@ the whole case. In a run everybody may see the record of the user whom `info.tas
 User turns are requests; an assistant's text without tool calls is C1, beside tool calls it stays inside (C6).
 
 Cannot show: reasoning, times. The agent has no name; it is called `agent`.
+
+Obtained by: `run.py` of tau-bench, with `--log-dir`.
+Versions tried: sierra-research/tau-bench at commit 59a200c (gpt-4o, airline).
+Order: position in `traj`; no times.
 """
 
 import re

@@ -4,6 +4,10 @@ Written by Weave's export (JSON lines, or parquet of the same columns). `op_name
 traced function; values may be references (`weave:///...`), whose content lies elsewhere. Calls that came through OTel
 carry `otel_dump`, a copy that no redaction touched: it is read too. It cannot show which function is an agent, unless
 the SDK's integration says so (`attributes.weave.kind`) or the function is named so.
+
+Obtained by: `client.get_calls()`, or `/calls/stream_query`.
+Versions tried: none recorded; after the documentation and source of Weave.
+Order: tree, then time.
 """
 
 import re

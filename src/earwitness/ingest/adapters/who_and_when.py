@@ -7,6 +7,10 @@ an arrow, the recipient; Algorithm-Generated files are AG2 group chats, where `n
 
 Cannot show: which message was the final answer, tool arguments apart from the text of the agent that wrote them, shared
 memory, artifacts, times.
+
+Obtained by: the data set Who&When.
+Versions tried: ag2ai/Agents_Failure_Attribution at commit f4d2b6d.
+Order: position in `history`; no times.
 """
 
 import re

@@ -64,6 +64,7 @@ class Reader:
     def finish(self) -> Iterable[Emit]:
         """Every session, in the order of their first lines."""
         yield from self._summaries()
+        self.homes.clear()  # so that a session goes as soon as it is told
         while self.sessions:
             session = self.sessions.pop(next(iter(self.sessions)))
             for key, place, file in session.shelved:
@@ -84,7 +85,7 @@ class Reader:
             yield Skip("duplicate", "the same line was read before", place)
         else:
             session = self._session(entry.session)
-            session.shelved.append((self.shelf.put(without_bulk(line)), place, self.context.name))
+            session.shelved.add(self.shelf.put(without_bulk(line)), place, self.context.name)
             self.homes.setdefault(entry.uuid, session)
 
     def _attachment(self, line: dict[str, Any], place: Place) -> None:

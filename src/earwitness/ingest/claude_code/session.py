@@ -1,5 +1,6 @@
 """A session put together: threads, order, calls with their results, and who made which sub-agent."""
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 from earwitness.ingest.chronicle import folded
 from earwitness.ingest.claude_code.entries import Block, Entry
 from earwitness.ingest.record import Place
+from earwitness.ingest.shelf import Key
 
 MAKERS = ("Task", "Agent")
 
@@ -32,12 +34,35 @@ class Call:
     child: str | None = None
 
 
+class Waiting:
+    """Lines that lie on the shelf, with their places and files: numbers only, for there may be millions."""
+
+    def __init__(self) -> None:
+        self._numbers = array("q")
+        self._pointers: dict[int, str] = {}
+        self._files: list[str] = []
+
+    def add(self, key: Key, place: Place, file: str) -> None:
+        """One more line."""
+        if not self._files or self._files[-1] != file:
+            self._files.append(file)
+        if place.pointer:
+            self._pointers[len(self._numbers)] = place.pointer
+        where = place.line, place.offset, place.length, place.source
+        self._numbers.extend((*key, *where, len(self._files) - 1))
+
+    def __iter__(self) -> Iterator[tuple[Key, Place, str]]:
+        for n in range(0, len(self._numbers), 7):
+            start, size, line, offset, length, source, file = self._numbers[n : n + 7]
+            yield Key(start, size), Place(line, offset, length, self._pointers.get(n, ""), source), self._files[file]
+
+
 @dataclass
 class Session:
     """Lines of one session, from all of its files."""
 
     id: str
-    shelved: list[tuple[tuple[int, int], Place, str]] = field(default_factory=list)
+    shelved: Waiting = field(default_factory=Waiting)
     entries: list[Entry] = field(default_factory=list)
     threads: dict[str | None, list[Entry]] = field(default_factory=dict)
     asides: list[Aside] = field(default_factory=list)

@@ -8,11 +8,12 @@ from earwitness.ingest.claude_code.entries import Block, Entry
 from earwitness.ingest.claude_code.session import MAKERS, Aside, Call, Session
 from earwitness.ingest.record import Made
 from earwitness.schema.model import Delivery
-from earwitness.schema.words import Channel, SightingKind
+from earwitness.schema.words import CHANNELS, Channel, SightingKind
 
 MAIN = "main"
 BOARD = "task board"
 FILES = "files"
+_INSIDE: tuple[Channel, ...] = ("C3", "C4", "C5", "C6", "C7")
 BOARD_TOOLS = ("TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet")
 FILE_TOOLS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "Artifact")
 _TEAMMATE = re.compile(r'<teammate-message teammate_id="([^"]+)"[^>]*>(.*?)</teammate-message>', re.DOTALL)
@@ -56,8 +57,9 @@ class _Teller:
             first[0],
             framework="claude-code",
             started_at=min(times) if times else None,
-            observable=("C1", "C2", "C3", "C4", "C5", "C6", "C7"),
+            observable=CHANNELS if self.session.entries else ("C2", "C6"),  # a journal, a summary
         )
+        yield from self._unseen()
         for agent, name in self.names.items():
             call = self.session.makers.get(agent)
             role = (
@@ -67,6 +69,13 @@ class _Teller:
             place = self.session.threads[agent][0].place if agent in self.session.threads else first[0]
             roles, aliases = ((role,) if role else ()), ((agent,) if agent != name else ())
             yield from self.book.actor(place, name, roles=roles, aliases=aliases)
+
+    def _unseen(self) -> Iterator[Made]:
+        """Sub-agents of whose work only the answer is in the record."""
+        made = [c for c in self.session.calls.values() if c.block.name in MAKERS and c.result]
+        gone = [c for c in made if c.child not in self.session.threads and not (c.result and c.result.failed)]
+        for channel in _INSIDE if gone else ():
+            yield self.book.loss(gone[0].entry.place, "content_missing", channel, "the file of a sub-agent is missing")
 
     def who(self, entry: Entry) -> str:
         return self.names.get(entry.agent, entry.agent) if entry.agent else entry.name or MAIN

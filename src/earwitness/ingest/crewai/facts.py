@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any
 
 from earwitness.ingest.chronicle import name_of, text_of
@@ -73,7 +74,7 @@ IGNORED = frozenset(
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Fact:
     """One event of the bus, reduced."""
 
@@ -87,7 +88,6 @@ class Fact:
     time: Any
     place: Place
     data: dict[str, Any] = field(default_factory=dict)
-    shelved: tuple[int, int] = (0, 0)
 
     def text(self, key: str) -> str:
         """A kept field as text."""
@@ -128,17 +128,23 @@ def fact_of(record: dict[str, Any], place: Place, fallback: str) -> Fact:
     """
     number = record.get("emission_sequence")
     return Fact(
-        type=str(record["type"]),
-        id=name_of(record.get("event_id")) or fallback,
-        parent=name_of(record.get("parent_event_id")),
-        started=name_of(record.get("started_event_id")),
-        triggered=name_of(record.get("triggered_by_event_id")),
+        type=intern(str(record["type"])),
+        id=id_of(record.get("event_id")) or fallback,
+        parent=id_of(record.get("parent_event_id")),
+        started=id_of(record.get("started_event_id")),
+        triggered=id_of(record.get("triggered_by_event_id")),
         order=(number if isinstance(number, int | float) else float("inf"), str(record.get("timestamp"))),
-        agent=agent_of(record),
+        agent=id_of(agent_of(record)),
         time=record.get("timestamp"),
         place=place,
         data=_kept(record),
     )
+
+
+def id_of(value: Any) -> str | None:
+    """A name or id that many events name, held once."""
+    name = name_of(value)
+    return intern(name) if name else None
 
 
 def agent_of(record: dict[str, Any]) -> str | None:

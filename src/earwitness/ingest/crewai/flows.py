@@ -62,10 +62,13 @@ class Stores(Teller):
             yield self.book.loss(fact.place, "content_missing", "C5", "memories saved in the background")
             return
         yield from self.book.actor(fact.place, MEMORY, "memory")
-        yield from self._say(fact, "C5", value, (Delivery(MEMORY),), "/value", kind="memory_write")
+        to, sender = (Delivery(MEMORY),), self._owner(fact)
+        yield from self._say(fact, "C5", value, to, "/value", kind="memory_write", sender=sender)
 
     def _read(self, fact: Fact, text: str, at: str, store: str) -> Iterator[Made]:
-        yield from self._say(fact, "C5", text, self._me(fact), at, "memory_read", store, "memory")
+        owner = self._owner(fact)
+        to = (Delivery(owner, "declared" if fact.agent else "structural"),) if owner else ()
+        yield from self._say(fact, "C5", text, to, at, "memory_read", store, "memory")
 
 
 class Flows(Teller):

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from earwitness.ingest.chronicle import USER, Chronicle, folded, name_of, run_name, text_of
+from earwitness.ingest.chronicle import USER, Chronicle, base_name, folded, name_of, run_name, text_of
 from earwitness.ingest.crewai.facts import listed, spoken, unquote, within
 from earwitness.ingest.crewai.flows import STATE, changes
 from earwitness.ingest.crewai.runs import Run
+from earwitness.ingest.crewai.steps import STEP_LINE, is_task, step_of
 from earwitness.ingest.crewai.teller import is_delegation, request_of
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.record import Context, Emit, Made, Place, Skip
@@ -23,6 +24,7 @@ LOG_LINE = re.compile(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: task_name="')
 _LOGGED = re.compile(
     r'(\S+ \S+): task_name="(.*?)", task="(.*?)", agent="(.*?)", status="(\w+)"(?:, output="(.*))?', re.S
 )
+_CREW_NAME = re.compile(r"crew|flow", re.IGNORECASE)
 
 
 class Output(NamedTuple):
@@ -55,6 +57,11 @@ class Batch:
         """Agent and text of each output."""
         return frozenset((folded(o.agent or ""), folded(o.text)) for o in self.outputs)
 
+    def marks(self) -> frozenset[tuple[str, str]]:
+        """What another recording of the run must hold: steps name no agent, so that outputs with a name decide."""
+        key = self.key()
+        return frozenset(output for output in key if output[0]) or key
+
 
 class Outputs:
     """Collects batches by file."""
@@ -62,7 +69,7 @@ class Outputs:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.batches: list[Batch] = []
-        self.known: list[frozenset[tuple[str, str]]] = []
+        self.known: dict[tuple[str, str], list[frozenset[tuple[str, str]]]] = {}
         self.flows: set[str] = set()
         self.states: dict[str, list[tuple[dict[str, Any], Place]]] = {}
         self._open: dict[tuple[str, int], Batch] = {}
@@ -72,24 +79,40 @@ class Outputs:
         if "_table" in value:
             yield from self._row(value, place)
         elif "_line" in value:
-            self._line(str(value["_line"]), place)
+            yield from self._line(str(value["_line"]), value.get("_above", []), place)
         elif "status" in value:
             self._logged(value, place)
+        elif is_task(value) and "tasks_output" not in value:
+            self._step(value, place)
+        elif len(value) == 1 and not _CREW_NAME.search(base_name(self.context.name)):
+            yield Skip("unknown", "a text alone, in a file that does not say that a crew wrote it", place)
         else:
             self._crew_output(value, place)
 
     def know(self, run: Run) -> None:
-        """A run that was read from its events."""
-        self.known.append(frozenset(run.outputs()))
+        """A run that was read from its events; all outputs to be looked for in it have been read by then."""
+        if self.batches:
+            self._know(frozenset(run.outputs()))
         self.flows |= run.states()
+
+    def _know(self, key: frozenset[tuple[str, str]]) -> None:
+        """Outputs of a run, to be found by each of them."""
+        for output in key:
+            self.known.setdefault(output, []).append(key)
+
+    def _is_known(self, batch: Batch) -> bool:
+        marks = batch.marks()
+        if not marks:  # a final text alone
+            return folded(batch.final or "") in {text for _, text in self.known}
+        return any(marks <= known for known in self.known.get(next(iter(marks)), ()))
 
     def finish(self) -> Iterator[Emit]:
         """What is not known from elsewhere."""
         for batch in self.batches:
-            if batch.outputs and any(batch.key() <= key for key in self.known):
+            if self._is_known(batch):
                 yield from (Skip("duplicate", "outputs of a run that was read", p) for p in batch.places)
             else:
-                self.known.append(batch.key())
+                self._know(batch.key())
                 yield from _tell(batch)
         for flow, rows in self.states.items():
             if flow in self.flows:
@@ -143,17 +166,32 @@ class Outputs:
             task, time = text_of(entry.get("task")), entry.get("timestamp")
             batch.outputs.append(Output(agent, text, task, place.at("/output"), time=time))
 
-    def _line(self, line: str, place: Place) -> None:
-        """A line of the log as text; an output of many lines goes on in the next ones, for nothing is escaped."""
-        batch, found = self._batch("log", place), _LOGGED.match(line)
+    def _line(self, line: str, above: list[str], place: Place) -> Iterator[Emit]:
+        """A line of a text: an entry of a log, what an output goes on with (nothing is escaped), or a step."""
+        found, open_log = _LOGGED.match(line), self._open.get(("log", place.source))
         if found:
-            batch.final = None if found[6] is not None else ""
-        if found and found[6] is not None:
+            self._entry(found, place)
+        elif open_log and open_log.outputs:
+            open_log.places.append(place)
+            last = open_log.outputs[-1]
+            open_log.outputs[-1] = last._replace(text="\n".join([last.text, *above, line.removesuffix('"')]))
+        elif STEP_LINE.match(line) and (step := step_of(line, place.line)):
+            self._step(step, place.at("/_line"))
+        else:
+            reason = "a line that is neither an entry of a task log nor a step"
+            yield Skip("unparseable" if STEP_LINE.match(line) else "unknown", reason, place)
+
+    def _entry(self, found: re.Match[str], place: Place) -> None:
+        batch = self._batch("log", place)
+        batch.final = None if found[6] is not None else ""
+        if found[6] is not None:
             text = found[6].removesuffix('"')
             batch.outputs.append(Output(name_of(found[4]), text, found[3], place.at("/_line"), time=found[1]))
-        elif not found and batch.outputs:
-            last = batch.outputs[-1]
-            batch.outputs[-1] = last._replace(text=f"{last.text}\n{line.removesuffix(chr(34))}")
+
+    def _step(self, task: dict[str, Any], place: Place) -> None:
+        batch = self._batch("steps", place)
+        batch.outputs.append(_output(task, place))
+        batch.final = None if "agent" in task else ""
 
 
 def _json(value: Any) -> Any:
@@ -181,7 +219,10 @@ def _tell(batch: Batch) -> Iterator[Made]:
     seen = ("C1", "C2", "C3", "C4") if full else ("C1", "C2")
     yield book.head(batch.places[0], framework="crewai", started_at=min(times, default=None), observable=seen)
     last = batch.outputs[-1] if batch.outputs else None
+    elsewhere = _told_by_name(batch)
     for output in batch.outputs:
+        if output.agent is None and folded(output.text) in elsewhere:
+            continue  # a step, whose words stand where their author is named
         yield from book.shown(output.place, output.agent, output.task, "initial", output.time)
         yield from _tell_messages(book, output)
         final = output is last and batch.final in (None, output.text)
@@ -196,6 +237,11 @@ def _tell(batch: Batch) -> Iterator[Made]:
         )
     if batch.final and (last is None or batch.final != last.text):
         yield from book.event(batch.places[0].at("/raw"), "C1", batch.final, to=(USER,), kind="result")
+
+
+def _told_by_name(batch: Batch) -> set[str]:
+    told = {folded(o.text) for o in batch.outputs if o.agent}
+    return told | {folded(spoken(m)) for o in batch.outputs if o.agent for m in o.messages if m.get("role") == "tool"}
 
 
 def _tell_messages(book: Chronicle, output: Output) -> Iterator[Made]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from earwitness.ingest.chronicle import base_name, name_of
-from earwitness.ingest.crewai.facts import IGNORED, KEPT, Fact, fact_of, is_internal
+from earwitness.ingest.crewai.facts import IGNORED, KEPT, fact_of, is_internal
 from earwitness.ingest.crewai.outputs import Outputs
-from earwitness.ingest.crewai.runs import Links
+from earwitness.ingest.crewai.runs import Kept, Links, Run
 from earwitness.ingest.crewai.telling import tell
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Shelf
@@ -21,7 +21,7 @@ class Reader:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.facts: list[Fact] = []
+        self.facts: list[Kept] = []
         self.shelf = Shelf()
         self.links = Links()
         self.outputs = Outputs(context)
@@ -36,13 +36,10 @@ class Reader:
 
     def finish(self) -> Iterable[Emit]:
         """Every run, then outputs of which no run is known."""
-        for run in self.links.group(self.facts):
-            for fact in run.facts:
-                fact.data = self.shelf.get(fact.shelved)
+        for root, group in self.links.group(self.facts):
+            run = Run(root, [self.shelf.get_whole((kept.offset, kept.size)) for kept in group], self.links)
             yield from tell(run)
             self.outputs.know(run)
-            for fact in run.facts:
-                fact.data = {}
         self.shelf.close()
         yield from self.outputs.finish()
 
@@ -56,8 +53,8 @@ class Reader:
         self._link(record, place, own or fallback)
         if kind in KEPT and not is_internal(record):
             fact = fact_of(record, place, fallback)
-            fact.shelved, fact.data = self.shelf.put(fact.data), {}
-            self.facts.append(fact)
+            key = self.shelf.put_whole(fact)
+            self.facts.append(Kept(fact.id, fact.type, fact.parent, place.source, place.line, *key))
         elif kind in IGNORED or is_internal(record):
             reason = f"CrewAI bookkeeping: {kind}" if kind in IGNORED else "a flow that CrewAI runs by itself"
             yield Skip("ignored", reason, place)

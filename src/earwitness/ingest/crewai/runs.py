@@ -1,12 +1,25 @@
 """Facts by run. CrewAI writes no run id: what is linked by event ids is one run, and its root event names it."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from sys import intern
+from typing import Any, NamedTuple
 
 from earwitness.ingest.chronicle import folded, name_of
-from earwitness.ingest.crewai.facts import ROOTS, Fact, is_internal, within
+from earwitness.ingest.crewai.facts import ROOTS, Fact, id_of, is_internal, within
 
 _LINKS = ("parent_event_id", "started_event_id", "triggered_by_event_id", "previous_event_id")
+
+
+class Kept(NamedTuple):
+    """What is known of a fact that lies on the shelf until its run is told."""
+
+    id: str
+    type: str
+    parent: str | None
+    source: int
+    line: int
+    offset: int
+    size: int
 
 
 @dataclass
@@ -62,13 +75,13 @@ class Links:
 
     def add(self, record: dict[str, Any], own: str, before: str | None) -> None:
         """Link an event to what it names, or to the event before it where it names nothing."""
-        parent = name_of(record.get("parent_event_id"))
+        own, parent = intern(own), id_of(record.get("parent_event_id"))
         if parent:
             self.parents[own] = parent
         if record["type"] in ROOTS and not parent and not is_internal(record):
             self._find(own)  # a kickoff follows the one before, and is a run of its own
             return
-        others = [i for i in (name_of(record.get(k)) for k in _LINKS) if i] or ([before] if before else [])
+        others = [i for i in (id_of(record.get(k)) for k in _LINKS) if i] or ([before] if before else [])
         for other in others:
             self._up[self._find(own)] = self._find(other)
 
@@ -80,30 +93,30 @@ class Links:
             own = up[own]
         return own
 
-    def group(self, facts: list[Fact]) -> list[Run]:
-        """Runs in the order of their first facts."""
-        groups: dict[str, list[Fact]] = {}
+    def group(self, facts: list[Kept]) -> list[tuple[str, list[Kept]]]:
+        """Ids and facts of runs, in the order of their first facts."""
+        groups: dict[str, list[Kept]] = {}
         for fact in facts:
             groups.setdefault(self._find(fact.id), []).append(fact)
-        return [Run(root.id, group, self) for root, group in _adopted(list(groups.values()))]
+        return [(root.id, group) for root, group in _adopted(list(groups.values()))]
 
 
-def _place(fact: Fact) -> tuple[int, int]:
-    return fact.place.source, fact.place.line
+def _place(fact: Kept) -> tuple[int, int]:
+    return fact.source, fact.line
 
 
-def _root(facts: list[Fact]) -> Fact | None:
+def _root(facts: list[Kept]) -> Kept | None:
     found = [f for f in facts if f.type in ROOTS and not f.parent]
     return min(found, key=_place) if found else None
 
 
-def _adopted(groups: list[list[Fact]]) -> list[tuple[Fact, list[Fact]]]:
+def _adopted(groups: list[list[Kept]]) -> list[tuple[Kept, list[Kept]]]:
     """Groups with their roots. Where linking records are missing, the kickoff before in the file is the root."""
     rooted = [(root, group) for group in groups if (root := _root(group))]
     orphans = [group for group in groups if not _root(group)]
     for group in orphans:
         first = min(group, key=_place)
-        near = [pair for pair in rooted if pair[0].place.source == first.place.source]
+        near = [pair for pair in rooted if pair[0].source == first.source]
         before = [pair for pair in near if _place(pair[0]) <= _place(first)]
         if near:
             max(before or near[:1], key=lambda pair: _place(pair[0]))[1].extend(group)

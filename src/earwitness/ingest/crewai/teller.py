@@ -11,6 +11,14 @@ from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import ActorKind, Channel
 
+# What an agent does happens inside of one of these, and so do the reads and writes of memory that name nobody.
+_OWNERS = (
+    "tool_usage_started",
+    "agent_execution_started",
+    "lite_agent_execution_started",
+    "task_started",
+    "method_execution_started",
+)
 DELEGATES = ("delegate_work_to_coworker", "ask_question_to_coworker")
 
 
@@ -74,7 +82,8 @@ class Teller:
         tool = fact.text("tool_name")
         kind = tool_kind(tool)
         channel: Channel = kind.result if tool else "C6"
-        text, sender = fact.text("error"), tool or fact.agent or name_of(fact.text("method_name"))
+        owner = self._owner(fact) if fact.type.startswith("memory_") else fact.agent
+        text, sender = fact.text("error"), tool or owner or name_of(fact.text("method_name"))
         start = self.run.by_id.get(fact.started or "")
         if (start and start.type.endswith("_started")) or not self.book.said(sender, text):
             yield self.book.loss(fact.place, "failed_call", channel if tool else None, fact.type)
@@ -97,6 +106,16 @@ class Teller:
 
     def _me(self, fact: Fact) -> tuple[Delivery, ...]:
         return (Delivery(fact.agent),) if fact.agent else ()
+
+    def _owner(self, fact: Fact) -> str | None:
+        """Who did what an event that names nobody tells of: whoever it happened inside of."""
+        around = self.run.above(fact, *_OWNERS)
+        if fact.agent or around is None:
+            return fact.agent
+        if around.id in self.coworkers:  # what is inside of a delegation is the coworker's
+            to = self.coworkers[around.id]
+            return to.actor if to and to.delivered else None
+        return around.agent or name_of(around.text("method_name"))
 
     def _say(
         self,

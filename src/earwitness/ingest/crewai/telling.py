@@ -10,10 +10,11 @@ from earwitness.ingest.crewai.teller import Teller, request_of
 from earwitness.ingest.record import Made
 from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery
-from earwitness.schema.words import SightingKind
+from earwitness.schema.words import Channel, SightingKind
 
 _SEPARATOR = "\n\n----------\n\n"
 _NO_THOUGHT = ("Failed to parse LLM response", "Agent Finish")
+OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C5", "C6")
 _KINDS: dict[str, SightingKind] = {"system": "initial", "user": "input"}
 
 
@@ -183,8 +184,15 @@ class _Teller(_Agents, _Tools, Stores, Flows):
             first.place,
             framework="crewai",
             started_at=first.time if isinstance(first.time, str) else None,
+            observable=OBSERVABLE + (("C7",) if self._writes_files() else ()),
             attributes={"name": names[0]} if names else None,
         )
+
+    def _writes_files(self) -> bool:
+        """Writing a file is no event: it shows only where a task names its file, or a tool is one for files."""
+        tools = {f.text("tool_name") for f in self.run.of("tool_usage_started")}
+        files = any(f.data.get("output_file") for f in self.run.of("task_completed"))
+        return files or any(tool_kind(tool).arguments == "C7" for tool in tools)
 
     def fact(self, fact: Fact) -> Iterator[Made]:
         if fact.type.endswith(("_failed", "_error")):

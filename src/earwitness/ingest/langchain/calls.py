@@ -1,6 +1,7 @@
 """Calls of one conversation: who asked which tool or agent, and what became of it."""
 
 import json
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +11,11 @@ from earwitness.ingest.langchain.messages import Call, Msg
 from earwitness.ingest.record import Place
 from earwitness.ingest.spans.texts import as_text, fingerprint
 
+# What the middleware for a human in the loop answers in place of the tool.
+_REFUSED = "User rejected the tool call"
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, slots=True)
 class Said:
     """A message that was told, as its copies look for it."""
 
@@ -22,7 +26,7 @@ class Said:
     thoughts: list[Draft] = field(default_factory=list)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Asked:
     """A tool call: what it was told as, and what is known of its effect.
 
@@ -53,6 +57,8 @@ class Calls:
         self.results: dict[str, Said] = {}
         self._by_id: dict[str, Asked] = {}
         self._alike: dict[tuple[str, bytes], list[Asked]] = {}
+        self._nameless: set[tuple[str, bytes]] = set()  # of which a run was told that names no id
+        self._waiting: dict[str, deque[Asked]] = {}
         self._payloads: dict[bytes, Asked] = {}
 
     def get(self, call_id: str | None) -> Asked | None:
@@ -66,14 +72,21 @@ class Calls:
             asked = self._tell(call, agent, place, time)
             self.all.append(asked)
             self._alike.setdefault(_likeness(call), []).append(asked)
+            self._waiting.setdefault(call.name, deque()).append(asked)
         if call.id:
             self.adopt(asked, call.id)
         asked.running = asked.running or running
+        if running and not asked.call.id:
+            self._nameless.add(_likeness(asked.call))
         return asked
 
     def _unclaimed(self, call: Call, agent: str | None, *, running: bool) -> Asked | None:
         """The run of a call that names no id, and the request that tells the id, whichever comes first."""
-        for asked in self._alike.get(_likeness(call), ()):
+        if not running and _likeness(call) not in self._nameless:
+            return None
+        alike = self._alike.get(_likeness(call), [])
+        del alike[: next((n for n, asked in enumerate(alike) if not asked.named), len(alike))]
+        for asked in alike:
             waiting = not asked.running if running else asked.running and not asked.call.id
             if waiting and not asked.named and agent in (asked.agent, None):
                 return asked
@@ -100,7 +113,17 @@ class Calls:
         """The call that a tool's message answers: by its id, or where it names none the first of that tool."""
         if msg.call_id:
             return self.get(msg.call_id)
-        return next((a for a in self.all if a.call.name == msg.name and not a.result), None)
+        waiting = self._waiting.get(msg.name or "", deque())
+        while waiting and waiting[0].result:
+            waiting.popleft()
+        return waiting[0] if waiting else None
+
+    def refuse(self, asked: Asked | None, msg: Msg) -> bool:
+        """Whether a call was answered by the user's refusal: nothing was run, so that the tool never got it."""
+        refused = asked is not None and not asked.running and msg.failed and msg.text.startswith(_REFUSED)
+        if asked and refused:
+            asked.draft.delivered = False
+        return refused
 
     def close(self, asked: Asked, said: Said) -> None:
         """A call was answered."""

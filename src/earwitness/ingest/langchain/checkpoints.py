@@ -1,6 +1,6 @@
 """Checkpoints of one thread: put in order, then told like a stream."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from earwitness.ingest.langchain.graph import Graph
 from earwitness.ingest.langchain.messages import plain
 from earwitness.ingest.langchain.threads import OUTER
 from earwitness.ingest.record import Emit, Place
+from earwitness.ingest.shelf import Shelf
 from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel
@@ -20,14 +21,20 @@ _HIDDEN: tuple[Channel, ...] = ("C3", "C4", "C5", "C6")
 _BRANCH = "branch:to:"
 
 
+Write = tuple[str, str | None, dict[str, Any], Place]
+# A write on its own: the order within its checkpoint, the channel, the value and where it stands.
+Late = tuple[tuple[str, str, int], str, tuple[int, int], Place]
+
+
 @dataclass
 class Checkpoint:
     """The state at one moment, what comes next, and what was written on the way there.
 
     Attributes:
-        writes: of each task: its id, its node where that is said, and what it returned.
+        writes: of each task: its id, its node where that is said, what it returned, and where that stands.
         sent: nodes that come next because a payload was sent to them.
         outer: the record is of a kind that holds the outermost graph alone.
+        started: the state still holds the input of the graph, which comes next.
     """
 
     id: str
@@ -37,9 +44,15 @@ class Checkpoint:
     next: list[str]
     time: Any
     place: Place
-    writes: list[tuple[str, str | None, dict[str, Any]]] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     outer: bool = False
+    started: bool = False
+
+
+def _key(checkpoint: str, ns: list[str]) -> tuple[str, str]:
+    """What sorts checkpoints by time."""
+    return (checkpoint, "|".join(ns))
 
 
 def is_checkpoint(value: Any) -> bool:
@@ -77,8 +90,9 @@ def read(value: Any, place: Place) -> Checkpoint:
 def _of_snapshot(value: dict[str, Any], place: Place) -> Checkpoint:
     where = value.get("checkpoint") or value["config"]["configurable"]
     tasks = [dict(zip(_TASK, t, strict=False)) if isinstance(t, list) else t for t in value.get("tasks") or []]
-    writes: list[tuple[str, str | None, dict[str, Any]]] = [
-        (str(t.get("id")), str(t.get("name")), _result(t)) for t in tasks if isinstance(t, dict)
+    writes: list[Write] = [
+        (str(t.get("id")), str(t.get("name")), _result(t), place.at(f"/{n}"))
+        for n, t in enumerate(t for t in tasks if isinstance(t, dict))
     ]
     ns = str(where.get("checkpoint_ns") or "")
     return Checkpoint(
@@ -108,6 +122,7 @@ def _of_tuple(value: dict[str, Any], place: Place) -> Checkpoint:
     where, state = value["config"]["configurable"], value["checkpoint"]
     values = state["channel_values"]
     ns = str(where.get("checkpoint_ns") or "")
+    node = "__start__" if "__start__" in values else None
     writes: dict[str, dict[str, Any]] = {}
     for write in value.get("pending_writes") or []:
         _put(writes.setdefault(str(write[0]), {}), str(write[1]), write[2])
@@ -124,7 +139,8 @@ def _of_tuple(value: dict[str, Any], place: Place) -> Checkpoint:
         ],
         time=state.get("ts"),
         place=place,
-        writes=[(task, "__start__" if "__start__" in values else None, told) for task, told in writes.items()],
+        started=node is not None,
+        writes=[(task, node, told, place.at(f"/{n}")) for n, (task, told) in enumerate(writes.items())],
     )
 
 
@@ -136,29 +152,56 @@ def _put(told: dict[str, Any], channel: str, value: Any) -> None:
 
 
 class Checkpoints:
-    """The checkpoints of one thread."""
+    """The checkpoints of one thread; each holds the whole state, so they wait on disk.
 
-    def __init__(self, place: Place) -> None:
+    Args:
+        place: of the first.
+        filled: puts into a record what is kept outside of it.
+    """
+
+    def __init__(self, place: Place, filled: Callable[[Any], Any] = lambda value: value) -> None:
         self.place = place
+        self._filled = filled
         self.graph = Graph()
-        self._all: dict[tuple[str, str], Checkpoint] = {}
+        self._shelf = Shelf()
+        self._all: dict[tuple[str, str], tuple[tuple[int, int], Place]] = {}
+        self._late: dict[tuple[str, str], dict[tuple[str, str, int], Late]] = {}
+        self._outer = True
 
-    def add(self, checkpoint: Checkpoint) -> bool:
+    def add(self, value: Any, checkpoint: Checkpoint) -> bool:
         """Put a checkpoint aside; False if it is there."""
-        key = ("|".join(checkpoint.ns), checkpoint.id)
-        fresh = key not in self._all
-        self._all.setdefault(key, checkpoint)
-        return fresh
+        key = _key(checkpoint.id, checkpoint.ns)
+        if key in self._all:
+            return False
+        self._all[key] = (self._shelf.put(value), checkpoint.place)
+        self._outer = self._outer and checkpoint.outer
+        return True
+
+    def add_write(self, key: tuple[str, str], order: tuple[str, str, int], channel: str, value: Any, at: Place) -> bool:
+        """Put a write aside that is no part of its checkpoint's record; False if it is there.
+
+        Args:
+            key: id and namespace of the checkpoint it was made after.
+            order: path and id of the task, and the number of the write.
+            channel: where to.
+            value: what.
+            at: where it stands.
+        """
+        late = self._late.setdefault(key, {})
+        if order in late:
+            return False
+        late[order] = (order, channel, self._shelf.put(value), at)
+        return True
 
     def tell(self, trace: str, thread: str) -> Iterator[Emit]:
         """The trace; ids of checkpoints are in order of time."""
-        ordered = sorted(self._all.values(), key=lambda c: c.id)
-        nodes = {step.partition(":")[2]: step.partition(":")[0] for c in ordered for step in c.ns}
-        for checkpoint in ordered:
-            self._replay(checkpoint, nodes)
+        try:
+            started = self._replay_all(thread)
+        finally:
+            self._shelf.close()
         self.graph.close()
         ledger = self.graph.dialogue.ledger
-        outer = all(c.outer for c in ordered)
+        outer = self._outer and bool(self._all)
         for channel in _HIDDEN if outer else ():
             # Also where the history shows some of a channel: it need not be all.
             ledger.lose("content_missing", channel, "a history of the outermost graph: nested steps are not in it")
@@ -166,11 +209,48 @@ class Checkpoints:
             id=trace,
             framework="langgraph",
             request=self.graph.dialogue.request,
-            started_at=next((c.time for c in ordered if c.time), None),
+            started_at=started,
             observable=OUTER if outer else ledger.shown(),
             attributes={"thread_id": thread},
         )
         yield from ledger.tell(head, self.place)
+
+    def _replay_all(self, thread: str) -> Any:
+        """Every checkpoint in order; gives the time of the first."""
+        ordered = sorted({**self._all, **self._late})
+        steps = [step.partition(":") for _, ns in ordered for step in ns.split("|")]
+        nodes = {task: node for node, _, task in steps}
+        started: Any = None
+        for key in ordered:
+            checkpoint = self._checkpoint(key, thread)
+            started = started or checkpoint.time
+            self._replay(checkpoint, nodes)
+        return started
+
+    def _checkpoint(self, key: tuple[str, str], thread: str) -> Checkpoint:
+        """A checkpoint as it was read; an empty one, where only writes that were made after it are in the record."""
+        late = sorted(self._late.get(key, {}).values())
+        if key in self._all:
+            shelved, place = self._all[key]
+            found = read(self._filled(self._shelf.get(shelved)), place)
+        else:
+            self._outer = False
+            ledger = self.graph.dialogue.ledger
+            ledger.lose("content_missing", None, "writes whose checkpoint is not in the record", len(late))
+            found = Checkpoint(key[0], thread, key[1].split("|") if key[1] else [], {}, [], None, late[0][3])
+        found.writes += self._gathered(late, found)
+        return found
+
+    def _gathered(self, late: list[Late], at: Checkpoint) -> list[Write]:
+        """Writes by their tasks; a task stands where its messages do, or where the first of its values does."""
+        told: dict[str, dict[str, Any]] = {}
+        places: dict[str, Place] = {}
+        for (_, task, _), channel, shelved, place in late:
+            _put(told.setdefault(task, {}), channel, self._shelf.get(shelved))
+            if channel == "messages" or places.get(task) is None:
+                places[task] = place
+        node = "__start__" if at.started else None
+        return [(task, node, values, places[task]) for task, values in told.items()]
 
     def _replay(self, at: Checkpoint, nodes: dict[str, str]) -> None:
         """The state, who reads it next, and what they wrote."""
@@ -181,8 +261,7 @@ class Checkpoints:
                 self.graph.show(reader, plain(at.values), at.place, at.time)
         coming = [*at.next, *at.sent]
         alone = coming[0] if len(coming) == 1 else None
-        for n, (task, node, told) in enumerate(at.writes):
-            place = at.place.at(f"/{n}")
+        for task, node, told, place in at.writes:
             self._write(at, node or nodes.get(task) or alone, told, place)
 
     def _write(self, at: Checkpoint, node: str | None, told: dict[str, Any], place: Place) -> None:
@@ -197,5 +276,5 @@ class Checkpoints:
         for send in map(plain, told.pop("__pregel_tasks", [])):
             target = send.get("node") if isinstance(send, dict) else None
             if isinstance(target, str) and not names.is_plumbing(target):
-                self.graph.send(target, send.get("arg"), place, at.time)
+                self.graph.send(target, send.get("arg", send.get("args")), place, at.time)
         self.graph.update(at.ns, node or "", told, place, at.time)

@@ -26,6 +26,7 @@ class Dialogue:
         self.request: str | None = None
         self.known = Known(self.calls.results)
         self._open: list[Said] = []
+        self._unsent: dict[bytes, list[Said]] = {}
         self._backs: list[tuple[int, str | None, str, Draft]] = []
         self._shown: set[tuple[str | None, int]] = set()
         self._unseen: dict[int, Seen] = {}
@@ -144,6 +145,7 @@ class Dialogue:
         )
         if not beside:
             self._open.append(said)
+            self._unsent.setdefault(fingerprint(said.msg.text), []).append(said)
 
     def _name(self, msg: Msg) -> str:
         return msg.id or f"message{len(self.known)}"
@@ -183,7 +185,7 @@ class Dialogue:
     def _call_late(self, said: Said, msg: Msg, time: Any) -> None:
         old = said.msg
         said.msg = Msg(role="ai", text=old.text, thoughts=old.thoughts, calls=msg.calls, id=old.id, name=old.name)
-        if said.draft and said in self._open:
+        if said.draft:
             said.draft.channel, said.draft.kind = "C6", "intermediate"
         for call in msg.calls:
             self.calls.ask(call, said.author, said.place, time)
@@ -211,8 +213,8 @@ class Dialogue:
     def _report(self, said: Said, asked: Asked, time: Any) -> None:
         """What an agent that was asked gives back: its own last words, or a text made of them."""
         told = fingerprint(said.msg.text)
-        mine = [s for s in self._unsent() if s.author == asked.child and fingerprint(s.msg.text) == told]
-        draft = mine[-1].draft if mine else None
+        mine = (s.draft for s in reversed(self._unsent.get(told, ())) if s.author == asked.child)
+        draft = next((d for d in mine if d and d.kind == "message"), None)
         if draft is None:
             name = f"{said.msg.call_id or asked.call.name}:answer"
             rest = {"sender": asked.child, "time": time, "place": said.place}
@@ -220,20 +222,17 @@ class Dialogue:
         said.draft = draft
         draft.kind, draft.to = "answer", ((asked.agent, "structural"),) if asked.agent else ()
 
-    def _unsent(self) -> list[Said]:
-        """Words of which nothing said yet where they went."""
-        return [s for s in self._open if s.draft and s.draft.kind == "message"]
-
     def _result(self, said: Said, asked: Asked | None, time: Any) -> None:
         msg = said.msg
         tool = msg.name or (asked.call.name if asked else None)
+        refused = self.calls.refuse(asked, msg)
         self.ledger.actor(tool, "tool", "declared")
         grade: Grade = "declared" if msg.call_id and not msg.call_id.startswith("run:") else "structural"
         flags: tuple[Flag, ...] = ("failed",) if msg.failed else ()
-        if msg.failed:
+        if msg.failed and not refused:
             self.ledger.lose("failed_call", "C4", "tool call that failed")
         name = msg.call_id or self._name(msg)
-        rest = {"sender": tool, "time": time, "place": said.place}
+        rest = {"sender": None if refused else tool, "time": time, "place": said.place}
         to = ((asked.agent, grade),) if asked and asked.agent else ()
         said.draft = self.ledger.event(
             "C4", msg.text, kind="tool_result", name=f"{name}:result", to=to, flags=flags, **rest
@@ -257,16 +256,18 @@ class Dialogue:
             agent = next((a for a in self.ledger.agents if names.slug(a) == target), None)
             if agent:
                 draft.to = ((agent, "structural"),)
-                self._hand_over(self._open[:opened], author, agent)
+                self._hand_over(opened, author, agent)
         for _, said in self._shown:
             self.ledger.forget(self._unseen.get(said))
 
-    def _hand_over(self, before: list[Said], author: str | None, agent: str) -> None:
+    def _hand_over(self, opened: int, author: str | None, agent: str) -> None:
         """The last words before control was given back are the answer."""
         real = self.ledger.aliases
-        mine = [s.draft for s in before if _same(real, s.author, author) and s.draft and s.draft.kind == "message"]
-        if mine:
-            mine[-1].kind, mine[-1].to = "answer", ((agent, "structural"),)
+        for n in range(opened - 1, -1, -1):
+            said = self._open[n]
+            if said.draft and said.draft.kind == "message" and _same(real, said.author, author):
+                said.draft.kind, said.draft.to = "answer", ((agent, "structural"),)
+                return
 
     def _finals(self, final: list[Msg]) -> None:
         """The last words of the outermost run, and those after which the user spoke again."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from earwitness.ingest.langchain import names
+from earwitness.ingest.langchain.eventbook import is_event
 from earwitness.ingest.langchain.messages import read_message
 
 MODES = {"values", "updates", "messages", "custom", "checkpoints", "tasks", "debug"}
@@ -108,6 +109,8 @@ def _is_server(value: dict[str, Any]) -> bool:
     data = value["data"]
     if head == "metadata":
         return isinstance(data, dict) and "run_id" in data
+    if head == "events":
+        return is_event(data)
     if head == "end":
         return data is None and "id" in value
     if head == "error":
@@ -177,12 +180,14 @@ def _framed(mode: str, ns: Any, data: Any, time: Any = None) -> Frame:
 
 
 def thread_of(mode: str, data: Any) -> str | None:
-    """The thread that the metadata of a message or the configuration of a checkpoint names."""
+    """The thread that the metadata of a message or an event, or the configuration of a checkpoint names."""
     where: Any = None
     if mode.startswith("messages") and isinstance(data, list) and len(data) == 2:
         where = data[1]
     elif mode == "checkpoints" and isinstance(data, dict) and isinstance(data.get("config"), dict):
         where = data["config"].get("configurable")
+    elif mode == "events" and isinstance(data, dict):
+        where = data.get("metadata")
     found = where.get("thread_id") if isinstance(where, dict) else None
     return found if isinstance(found, str) and found else None
 

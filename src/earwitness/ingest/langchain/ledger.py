@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from earwitness.ingest.langchain.messages import clean
 from earwitness.ingest.record import Emit, Made, Place
 from earwitness.ingest.spans.texts import flags_of
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Trace
@@ -19,7 +20,7 @@ _LOSSES: dict[Flag, tuple[LossKind, str]] = {
 _RUNGS = ("declared", "attribute", "node", "structural")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Draft:
     """An event that is not told yet."""
 
@@ -38,7 +39,7 @@ class Draft:
     id: str = ""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Seen:
     """A sighting that is not told yet."""
 
@@ -100,7 +101,7 @@ class Ledger:
 
     def actor(self, name: str | None, kind: ActorKind, evidence: str) -> None:
         """A party; what runs as an agent is one, and the strongest evidence stands."""
-        if not name:
+        if name is None or not clean(name):
             return
         known = self.actors.get(name)
         promoted = known is not None and kind == "agent" != known[0]
@@ -146,7 +147,7 @@ class Ledger:
                     self.lose(_LOSSES[flag][0], draft.channel, _LOSSES[flag][1])
 
     def _event(self, trace: str, draft: Draft) -> Event:
-        to = [(self._real(name), grade) for name, grade in dict(draft.to).items()]
+        to = [(self._real(name), grade) for name, grade in dict(draft.to).items() if clean(name)]
         declared = draft.delivered
         return Event(
             trace=trace,
@@ -155,7 +156,7 @@ class Ledger:
             time=_moment(draft.time),
             channel=draft.channel,
             kind=draft.kind,
-            sender=self._real(draft.sender) if draft.sender else None,
+            sender=self._real(draft.sender) if draft.sender and clean(draft.sender) else None,
             to=tuple(n if declared and g == "declared" else Delivery(n, g, draft.delivered) for n, g in to),
             content=draft.content,
             flags=draft.flags if draft.delivered else (*draft.flags, "not_delivered"),

@@ -1,6 +1,7 @@
 """LangChain messages in every spelling: `model_dump`, `message_to_dict`, `load.dumps`, OpenAI dicts, Python `repr`."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 _CALLS = ("tool_use", "tool_call", "function_call", "server_tool_call")
 _NAMELESS = {"", "unknown", "none", "null"}
 _DEPTH = 8
+_REMEMBERED = 4096
 _PLACES = ("messages", "message", "output", "generations", "choices", "update")
 # Keys of what models and handoffs return.
 _WRAPPERS = {"generations", "generation_info", "choices", "index", "finish_reason", "goto"}
@@ -99,6 +101,12 @@ def read_message(value: Any) -> Msg | None:
     """The message that a value is, or None."""
     if isinstance(value, Msg):
         return value
+    if isinstance(value, str):
+        return _remembered(value) if len(value) <= _REMEMBERED else _read(value)
+    return _read(value)
+
+
+def _read(value: Any) -> Msg | None:
     value = plain(value)
     if not isinstance(value, dict) or not ("content" in value or "tool_calls" in value):
         return None
@@ -128,6 +136,10 @@ def read_message(value: Any) -> Msg | None:
         piece=str(value.get("type")).endswith("Chunk"),
         references=references,
     )
+
+
+# What tells a format by its messages reads them before its reader does, and histories repeat them.
+_remembered = lru_cache(maxsize=1024)(_read)
 
 
 def _role(value: dict[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ import ast
 import re
 from typing import Any
 
-from earwitness.ingest.pyrepr import evaluate
+from earwitness.ingest.pyrepr import evaluate, read_alike
 
 _LIMIT = 1 << 20
 _CALL = re.compile(r"[A-Z]\w*\(")
@@ -12,6 +12,10 @@ _FIELD = re.compile(r"(\w+)=")
 # The first field of a message, or of what a model returned, which tells its `str` from ordinary text.
 _MESSAGE = re.compile(r"(?:content=['\"\[]|generations=\[\[)")
 _OPEN, _CLOSE = "([{", ")]}"
+# A quoted text that says what it holds: printable ASCII without escapes.
+_PLAIN = re.compile(r"""'[ -&(-\[\]-~]*'|"[ !#-\[\]-~]*\"""")
+# A quoted text, which may lack its end; a bracket; a blank.
+_MARK = re.compile(r"""'(?:[^'\\]++|\\.)*+\\?+(?:'|\Z)|"(?:[^"\\]++|\\.)*+\\?+(?:"|\Z)|[(\[{}\]) ]""", re.DOTALL)
 
 
 def parse_repr(text: str) -> Any:
@@ -39,27 +43,25 @@ def _message(text: str) -> dict[str, Any] | None:
 
 def _pieces(text: str) -> list[str]:
     """The text cut at blanks that stand outside of quotes and brackets."""
-    pieces, start, depth, quote, at = [], 0, 0, "", 0
-    while at < len(text):
-        char = text[at]
-        if quote:
-            at += 1 if char == "\\" else 0
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif char in _OPEN:
+    pieces, start, depth = [], 0, 0
+    for match in _MARK.finditer(text):
+        mark = match[0]
+        if mark in _OPEN:
             depth += 1
-        elif char in _CLOSE:
+        elif mark in _CLOSE:
             depth -= 1
-        elif char == " " and depth == 0:
-            pieces.append(text[start:at])
-            start = at + 1
-        at += 1
+        elif mark == " " and depth == 0:
+            pieces.append(text[start : match.start()])
+            start = match.end()
     return [*pieces, text[start:]]
 
 
 def _expression(text: str) -> Any:
-    return evaluate(text, _value)
+    """What an expression says; most fields are texts without anything to parse in them."""
+    if _PLAIN.fullmatch(text):
+        return text[1:-1]
+    found = read_alike(text)
+    return evaluate(text, _value) if found is None else found
 
 
 def _value(node: ast.expr) -> Any:

@@ -1,26 +1,28 @@
 """Runs of several traces while their records come in, in any order of start and end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from sys import intern
+from typing import Any, NamedTuple
 
 from earwitness.ingest.langchain.messages import Msg, holders, read_message
 from earwitness.ingest.langchain.runs import Run
 from earwitness.ingest.langchain.telling import tell
 from earwitness.ingest.record import Context, Emit, Place, Skip
+from earwitness.ingest.shelf import Key, Shelf
+
+# Values of fewer bytes stay in memory.
+_SMALL = 256
+# Runs that are kept at hand, of those that may be put away.
+_AWAKE = 2000
+_TEXT = ("inputs", "outputs")
 
 
-class Runbook:
-    """Runs by id.
+class Runs:
+    """Runs by id."""
 
-    Args:
-        context: of the import.
-        framework: what the traces say they are of.
-    """
-
-    def __init__(self, context: Context, framework: str = "langchain") -> None:
-        self.context = context
-        self.framework = framework
+    def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
         self._pool: dict[Msg, Msg] = {}
 
@@ -47,29 +49,139 @@ class Runbook:
             return {k: self._compact(v, depth - 1) if k in places else v for k, v in value.items()}
         return value
 
+
+_KINDS: dict[type, int] = {Key: 1, Place: 2}
+# A run that is put away has no place in a tree yet.
+_FIELDS = [f.name for f in fields(Run) if f.name not in ("children", "above")]
+
+
+class Stowed(NamedTuple):
+    """Where a run waits on disk, and what must be known of it there."""
+
+    parent: str | None
+    trace: str | None
+    number: int
+    offset: int
+    size: int
+
+
+class Runbook(Runs):
+    """Runs by id, told as the traces they form. What they hold of text waits on disk.
+
+    Args:
+        context: of the import.
+        framework: what traces are of that do not show it.
+        stow: put away whole runs of which nothing was heard for long; nobody may hold one from record to record.
+    """
+
+    def __init__(self, context: Context, framework: str = "langchain", *, stow: bool = False) -> None:
+        super().__init__()
+        self.context = context
+        self.framework = framework
+        self._awake = _AWAKE if stow else None
+        self._numbers: dict[str, int] = {}  # of runs at hand, in order of appearance
+        self._stowed: dict[str, Stowed] = {}
+        self._shelf = Shelf()
+
+    def run(self, run_id: str, place: Place) -> Run:
+        """The run of an id; made when it is new, and then of the place where it was first seen."""
+        known = self.known(run_id)
+        if known is None:
+            run_id, number = intern(run_id), len(self.runs) + len(self._stowed)
+            known = self.runs[run_id] = Run(run_id, place=place, order=f"{number:09d}")
+            self._numbers[run_id] = number
+            if self._awake is not None and len(self.runs) > 2 * self._awake:
+                for old in list(self.runs)[: self._awake]:
+                    self._stowed[old] = self._stow(self.runs.pop(old))
+        return known
+
+    def known(self, run_id: str) -> Run | None:
+        """The run of an id, if there is one."""
+        if run_id in self._stowed:
+            stowed = self._stowed.pop(run_id)
+            self.runs[run_id], self._numbers[run_id] = self._whole(stowed), stowed.number
+        return self.runs.get(run_id)
+
+    def put(self, run: Run, key: str, value: Any) -> None:
+        """Keep inputs or outputs: small ones as they are."""
+        kept = self._shelf.put(value) if key in _TEXT and value not in (None, "", {}, []) else None
+        if kept and abs(kept.size) >= _SMALL:
+            setattr(run, key, kept)
+        else:
+            merge(run, key, value)
+
     def tell(self) -> Iterator[Emit]:
         """All traces, in order of appearance."""
-        traces: dict[str, list[Run]] = {}
-        for run in self.runs.values():
-            traces.setdefault(run.trace or self._root(run), []).append(run)
-        for trace, runs in traces.items():
-            graph = any("langgraph_node" in r.metadata for r in runs)
-            framework = "langgraph" if graph else self.framework
+        every: dict[str, Run | Stowed] = {**self._stowed, **self.runs}
+        numbers = self._numbers | {run_id: stowed.number for run_id, stowed in self._stowed.items()}
+        traces: dict[str, list[str]] = {}
+        for run_id in sorted(numbers, key=numbers.__getitem__):
+            traces.setdefault(every[run_id].trace or _root(run_id, every), []).append(run_id)
+        every.clear()
+        numbers.clear()
+        for trace in list(traces):
+            runs = [run for run_id in traces.pop(trace) if (run := self.known(run_id))]
+            for run in runs:
+                del self.runs[run.id]
+            self._fetch(runs)
+            framework = framework_of(runs) or self.framework
             yield from safely(tell(runs, self._fresh(trace), framework), [r.place for r in runs])
+            for run in runs:  # nobody collects circles
+                run.children, run.above = [], None
+        self._shelf.close()
 
-    def _root(self, run: Run) -> str:
-        seen = {run.id}
-        at = run
-        while at.parent in self.runs and at.parent not in seen:
-            at = self.runs[at.parent]
-            seen.add(at.id)
-        return at.parent or at.id
+    def _fetch(self, runs: list[Run]) -> None:
+        """Bring back what was put aside of the runs of a trace."""
+        self._pool.clear()
+        for run in runs:
+            for key in _TEXT:
+                kept = getattr(run, key)
+                super().put(run, key, self._shelf.get(kept) if isinstance(kept, Key) else kept)
+
+    def _stow(self, run: Run) -> Stowed:
+        values = [getattr(run, name) for name in _FIELDS]
+        plain = [tuple(v) if isinstance(v, Key | Place) else v for v in values]
+        kinds = [_KINDS.get(type(v), 0) for v in values]
+        key = self._shelf.put((kinds, plain))
+        parent, trace = (intern(v) if v else None for v in (run.parent, run.trace))
+        return Stowed(parent, trace, self._numbers.pop(run.id), *key)
+
+    def _whole(self, stowed: Stowed) -> Run:
+        kinds, plain = self._shelf.get((stowed.offset, stowed.size))
+        makers = {n: kind for kind, n in _KINDS.items()}
+        return Run(**{n: makers[k](*v) if k else v for n, k, v in zip(_FIELDS, kinds, plain, strict=True)})
 
     def _fresh(self, trace: str) -> str:
         """The same trace in two files of one import is told twice, under two names."""
         if self.context.claim("langchain-trace", trace):
             return trace
         return f"{trace}@{self.context.name.rpartition('/')[2]}"
+
+
+def _root(run_id: str, runs: Mapping[str, Run | Stowed]) -> str:
+    """The id of the outermost run known, or of the one above it that is not."""
+    seen = {run_id}
+    parent = runs[run_id].parent
+    while parent is not None and parent in runs and parent not in seen:
+        run_id = parent
+        seen.add(run_id)
+        parent = runs[run_id].parent
+    return parent or run_id
+
+
+def framework_of(runs: list[Run]) -> str | None:
+    """What the metadata of runs shows to have been used; None where it shows nothing.
+
+    An agent that `create_agent` made is a graph too, with nodes called `model` and `tools`, but whoever calls it uses
+    LangChain: a graph of the user's own has nodes outside of such agents. Runs of models have metadata of their own,
+    so they decide only where nothing else was recorded.
+    """
+    nodes = [r for r in runs if "langgraph_node" in r.metadata]
+    steps = [r.metadata for r in nodes if r.kind != "llm"] or [r.metadata for r in nodes]
+    if any("lc_agent_name" not in m and m.get("ls_integration") != _AGENT for m in steps):
+        return "langgraph"
+    agents = any("lc_agent_name" in r.metadata or r.metadata.get("ls_integration") == _AGENT for r in runs)
+    return "langchain" if agents else None
 
 
 def safely(items: Iterator[Emit], places: list[Place]) -> list[Emit]:
@@ -82,6 +194,7 @@ def safely(items: Iterator[Emit], places: list[Place]) -> list[Emit]:
         return [Skip("unparseable", reason, place) for place in records.values()]
 
 
+_AGENT = "langchain_create_agent"
 _TEXTS = ("kind", "name", "parent", "trace", "order", "call_id", "model")
 _TIMES = ("start", "end")
 

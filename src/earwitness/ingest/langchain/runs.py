@@ -11,7 +11,7 @@ from earwitness.ingest.record import Place
 _NOWHERE = Place(0, 0, 0)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Run:
     """One step.
 

@@ -18,19 +18,10 @@ _QUIET = {"prompt", "parser", "embedding"}
 
 def tell(runs: list[Run], trace: str, framework: str, attributes: dict[str, Any] | None = None) -> Iterator[Emit]:
     """The items of one trace."""
-    roots, orphans = build(runs)
     graph = Graph()
-    graph.written = True
-    for root in roots:
-        for run, entering in walk(root):
-            (_enter if entering else _leave)(graph, run)
+    roots = replay(graph, runs)
     graph.close()
     ledger = graph.dialogue.ledger
-    if orphans:
-        ledger.lose("orphan", None, "the parent run is not in the record", orphans)
-    elsewhere = sum(r.references for r in runs)
-    if elsewhere:
-        ledger.lose("reference", None, "inputs or outputs kept elsewhere", elsewhere)
     observable = _observable(graph, runs)
     models = {r.model for r in runs if r.kind == "llm" and r.model}
     thread = next((str(r.metadata["thread_id"]) for r in runs if r.metadata.get("thread_id")), None)
@@ -44,6 +35,22 @@ def tell(runs: list[Run], trace: str, framework: str, attributes: dict[str, Any]
         attributes={k: v for k, v in {"thread_id": thread, **(attributes or {})}.items() if v} or None,
     )
     yield from ledger.tell(head, roots[0].place)
+
+
+def replay(graph: Graph, runs: list[Run]) -> list[Run]:
+    """Lead runs past the state of their graph; gives the roots of their trees."""
+    roots, orphans = build(runs)
+    graph.written = True
+    for root in roots:
+        for run, entering in walk(root):
+            (_enter if entering else _leave)(graph, run)
+    ledger = graph.dialogue.ledger
+    if orphans:
+        ledger.lose("orphan", None, "the parent run is not in the record", orphans)
+    elsewhere = sum(r.references for r in runs)
+    if elsewhere:
+        ledger.lose("reference", None, "inputs or outputs kept elsewhere", elsewhere)
+    return roots
 
 
 def _observable(graph: Graph, runs: list[Run]) -> tuple[Channel, ...] | None:

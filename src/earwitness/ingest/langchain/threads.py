@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+from earwitness.ingest.langchain.eventbook import EventBook
 from earwitness.ingest.langchain.frames import Frame, agent_in
 from earwitness.ingest.langchain.graph import Graph
 from earwitness.ingest.langchain.messages import Call, Msg, arguments_text, clean, read_message
+from earwitness.ingest.langchain.runbook import Runs
+from earwitness.ingest.langchain.telling import replay
 from earwitness.ingest.record import Context, Emit, Place
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel
@@ -36,17 +39,37 @@ class Thread:
         self.modes: set[str] = set()
         self.bare = True
         self._pieces: dict[str, _Pieces] = {}
+        self._events: EventBook | None = None
+        self._late: list[tuple[Frame, Place]] = []
 
-    def take(self, frame: Frame, place: Place) -> bool:
-        """Read a frame; False if there was nothing in it."""
+    def take(self, frame: Frame, place: Place) -> str | None:
+        """Read a frame; why it adds nothing, if it does not."""
         self.modes.add(frame.mode)
         self.bare = self.bare and frame.bare
+        if frame.mode == "events":
+            self._events = self._events or EventBook(Runs())
+            return self._events.take(frame.data, place)
+        if self._events and frame.mode not in ("metadata", "end"):
+            return self._beside(frame, place)
         self.graph.enter(frame.ns)
         reader = _READERS.get(frame.mode)
-        return reader is not None and reader(self, frame, place)
+        return None if reader is not None and reader(self, frame, place) else f"{frame.mode}: no content"
+
+    def _beside(self, frame: Frame, place: Place) -> str | None:
+        """A frame beside events, which say all that other modes do, apart from what `_only_here` knows."""
+        if _only_here(frame):
+            self._late.append((frame, place))
+            return None
+        return f"{frame.mode}: a copy of what the events of the same run say"
 
     def _values(self, frame: Frame, place: Place) -> bool:
         self.graph.snapshot(frame.ns, frame.data, place, frame.time)
+        if isinstance(frame.data, dict) and "__interrupt__" in frame.data:
+            self._interrupt(frame, place)
+        return True
+
+    def _interrupt(self, frame: Frame, place: Place) -> bool:
+        self.graph.interrupt(frame.data["__interrupt__"], place.at("/__interrupt__"), frame.time)
         return True
 
     def _updates(self, frame: Frame, place: Place) -> bool:
@@ -123,6 +146,10 @@ class Thread:
 
     def tell(self, trace: str) -> Iterator[Emit]:
         """The trace of this thread."""
+        runs = list(self._events.book.runs.values()) if self._events else []
+        roots = replay(self.graph, runs) if runs else []
+        for frame, place in self._late:
+            (_READERS[frame.mode] if frame.mode in _BESIDE else Thread._interrupt)(self, frame, place)
         for pieces in self._pieces.values():
             msg = pieces.message()
             if (msg.text.strip() or msg.calls) and not self.graph.dialogue.known.find(msg):
@@ -139,6 +166,7 @@ class Thread:
             id=trace,
             framework="langgraph",
             request=dialogue.request,
+            started_at=next((r.start for r in roots if r.start), None),
             observable=OUTER if outer else dialogue.ledger.shown(),
             attributes={k: v for k, v in (("thread_id", self.name), ("run_id", self.run)) if v} or None,
         )
@@ -157,6 +185,17 @@ _READERS = {
     "messages/partial": Thread._messages,
     "messages/complete": Thread._messages,
 }
+
+
+_BESIDE = ("custom", "error", "tasks")
+
+
+def _only_here(frame: Frame) -> bool:
+    """Whether no event says what a frame does: a log, an error, what stopped the run, a payload sent to a task."""
+    data = frame.data
+    if frame.mode == "tasks":
+        return isinstance(data, dict) and data.get("triggers") == ["__pregel_push"]
+    return frame.mode in _BESIDE or (isinstance(data, dict) and "__interrupt__" in data)
 
 
 def _internals(checkpoint: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from earwitness.ingest.record import Place, Skip
-from earwitness.ingest.spans.otlp import span_id
+from earwitness.ingest.spans.otlp import read_links, span_id
 from earwitness.ingest.spans.span import Span, SpanEvent
 from earwitness.ingest.spans.texts import as_text, loads
 from earwitness.schema.times import to_nanos
@@ -29,6 +29,7 @@ def make_span(
     resource: Any = None,
     scope: Any = None,
     dropped: int = 0,
+    links: Any = None,
 ) -> Span | Skip:
     """A span from raw fields, or why there is none."""
     ids = span_id(trace, 16), span_id(span, 8)
@@ -49,6 +50,7 @@ def make_span(
         resource=resource if isinstance(resource, dict) else {},
         scope=scope if isinstance(scope, str) else None,
         dropped=dropped,
+        links=read_links(loads(links) if isinstance(links, str) else links),
     )
 
 
@@ -69,6 +71,7 @@ def sdk_span(row: dict[str, Any], place: Place, parent: Any) -> Span | Skip:
         status=status.get("description"),
         resource=as_dict(as_dict(row.get("resource")).get("attributes")),
         scope=as_dict(row.get("scope")).get("name"),
+        links=row.get("links"),
     )
 
 

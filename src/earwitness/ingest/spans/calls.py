@@ -21,7 +21,7 @@ class Calls:
         self._agents = tree.agents
         self._by_id: dict[str, Node] = {}
         self._by_words: dict[tuple[str, bytes], deque[Node]] = {}
-        self._by_name: dict[str, list[Node]] = {}
+        self._by_name: dict[str, deque[Node]] = {}
         self._handoffs: deque[Node] = deque()
         self._taken: set[Node] = set()
         self._matched: dict[str, Node] = {}
@@ -40,7 +40,7 @@ class Calls:
         if node.facts.tool:
             words = (slug(node.facts.tool), _words(node.facts.arguments))
             self._by_words.setdefault(words, deque()).append(node)
-            self._by_name.setdefault(words[0], []).append(node)
+            self._by_name.setdefault(words[0], deque()).append(node)
 
     def span_of(self, call: Part) -> Node | None:
         """The span of a call that a model just made."""
@@ -68,7 +68,10 @@ class Calls:
     def _like_words(self, call: Part) -> Node | None:
         """A framework may hand a tool its arguments in a form of its own."""
         leaves = list(_leaves(loads(call.text)))
-        for node in self._by_name.get(slug(call.name or ""), ()):
+        waiting = self._by_name.get(slug(call.name or ""), deque())
+        while waiting and waiting[0] in self._taken:
+            waiting.popleft()
+        for node in waiting:
             given = node.facts.arguments if node.facts else None
             if leaves and given and node not in self._taken and all(x in given or escaped(x) in given for x in leaves):
                 return node

@@ -36,6 +36,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         dialect: who says so.
+        also: dialects that filled in what was missing.
         role: what the span is.
         agent: the agent the span itself names, and by which rung of the sender ladder.
         tool: name of the tool, retriever, guardrail or memory store.
@@ -74,8 +75,15 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     handoff_from: str | None = None
     handoff_to: str | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def silent(self) -> bool:
-        """No content of any kind was recorded."""
-        return not (self.inputs or self.outputs or self.transcript or self.instructions or self.copies or self.received)
+        """No words were recorded: messages may be there in name only, and instructions are none of a call."""
+        told = (*self.inputs, *self.outputs, *self.transcript, *self.received)
+        return not (self.copies or any(m.parts for m in told))
+
+    @property
+    def answered(self) -> bool:
+        """What came out of the span was recorded, in whatever form."""
+        return bool(self.copies or any(m.parts for m in (*self.outputs, *self.transcript)))

@@ -1,6 +1,7 @@
 """Names: which agent a span names, and which agent a call is addressed to."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from earwitness.ingest.spans.facts import Rung
@@ -88,6 +89,7 @@ def _in_span_name(span: Span) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def slug(name: str) -> str:
     """A name as it looks inside a tool's name."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")

@@ -1,5 +1,6 @@
 """Langfuse observations as spans, however they were exported: camelCase or snake_case, metadata as object or text."""
 
+from functools import cache
 from typing import Any
 
 from earwitness.ingest.record import Place, Skip
@@ -28,7 +29,12 @@ def of(row: dict[str, Any], name: str) -> Any:
     """A field by its camelCase name or its snake_case one."""
     if name in row:
         return row[name]
-    return row.get("".join("_" + c.lower() if c.isupper() else c for c in name))
+    return row.get(_snake(name))
+
+
+@cache
+def _snake(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() else c for c in name)
 
 
 def observation(row: dict[str, Any], place: Place) -> Span | Skip:

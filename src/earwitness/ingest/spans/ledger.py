@@ -1,7 +1,10 @@
 """What has been told of a trace so far: items in order, and which text was produced where."""
 
 from collections import Counter, deque
+from itertools import islice
 from typing import Any
+
+from msgspec import structs
 
 from earwitness.ingest.record import Made, Place
 from earwitness.ingest.spans.texts import cut, escaped, fingerprint, flags_of
@@ -10,6 +13,8 @@ from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting
 from earwitness.schema.words import ActorKind, Channel, Flag, LossKind, SightingKind
 
 USER = "user"
+# Kinds of events that tell what stood beside the words: no instrumentation for contents wrote these.
+ASIDE = ("attributes", "span_names", "resource")
 # Texts of some length are looked for inside framework structures, among the latest events only.
 _QUOTABLE, _RECENT = 16, 256
 _RUNGS = ("attribute", "declared", "delegation", "node", "span_name", "ancestor", "structural")
@@ -18,8 +23,8 @@ _RUNGS = ("attribute", "declared", "delegation", "node", "span_name", "ancestor"
 class Produced:
     """An event as later copies look for it."""
 
-    def __init__(self, event: str, node: Node, channel: Channel) -> None:
-        self.event, self.node, self.channel = event, node, channel
+    def __init__(self, event: str, node: Node, channel: Channel, at: int) -> None:
+        self.event, self.node, self.channel, self.at = event, node, channel, at
 
 
 class Ledger:
@@ -38,11 +43,15 @@ class Ledger:
         self._seq = 0
         self._names: Counter[str] = Counter()
         self._by_text: dict[bytes, list[Produced]] = {}
+        self._by_author: dict[tuple[bytes, str | None], Produced] = {}
         self._texts: deque[tuple[str, Produced]] = deque(maxlen=_RECENT)
         self._by_key: dict[tuple[str, str], Produced] = {}
         self._actors: dict[str, tuple[ActorKind, str]] = {}
         self._losses: Counter[tuple[LossKind, Channel | None, str]] = Counter()
         self._loss_places: dict[tuple[LossKind, Channel | None, str], Place] = {}
+        # Which instrumentations recorded words in clear, and which hid or left out some.
+        self._clear: dict[str, None] = {}
+        self._silent: dict[tuple[LossKind, Channel | None, str], dict[str, None]] = {}
 
     def event(
         self,
@@ -62,12 +71,16 @@ class Ledger:
         """Tell a production; `keys` are ids under which copies of it will come."""
         event_id = self._name(f"{node.span.span_id}:{name}")
         flags = tuple(dict.fromkeys((*flags, *flags_of(content, self.limit))))
-        produced = Produced(event_id, node, channel)
-        self._by_text.setdefault(fingerprint(content), []).append(produced)
+        produced = Produced(event_id, node, channel, len(self.made))
+        words = fingerprint(content)
+        self._by_text.setdefault(words, []).append(produced)
+        self._by_author[words, node.agent] = produced
         if len(content) >= _QUOTABLE:
             self._texts.append((content, produced))
         self._by_key.update(dict.fromkeys(keys, produced))
-        self._lose_for(flags, channel, node.span.place)
+        self._lose_for(flags, channel, node)
+        if "masked" not in flags and kind not in ASIDE and node.span.scope:
+            self._clear[node.span.scope] = None
         event = Event(
             trace=self.trace,
             id=event_id,
@@ -97,7 +110,7 @@ class Ledger:
         time: int | None = None,
     ) -> None:
         """Tell that the agent of a span (or `actor`) was shown a text."""
-        self._lose_for(flags_of(content, self.limit), None, node.span.place)
+        self._lose_for(flags_of(content, self.limit), None, node)
         self.own.setdefault(node.index, set()).add(content)
         self._put(
             Sighting(
@@ -114,15 +127,14 @@ class Ledger:
 
     def find(self, text: str, *, under: Node | None = None, author: str | None = None) -> Produced | None:
         """The latest event with this text, or the latest of an author or of a subtree."""
-        found = self._by_text.get(fingerprint(text), ())
-        return next(
-            (
-                p
-                for p in reversed(found)
-                if (under is None or under.holds(p.node)) and (author is None or p.node.agent == author)
-            ),
-            None,
-        )
+        words = fingerprint(text)
+        found = self._by_text.get(words)
+        if found is None:
+            return None
+        if under is None:
+            return found[-1] if author is None else self._by_author.get((words, author))
+        latest = islice(reversed(found), _RECENT)
+        return next((p for p in latest if under.holds(p.node) and (author is None or p.node.agent == author)), None)
 
     def find_quoted(self, text: str, under: Node) -> Produced | None:
         """The event in a subtree whose text is the longest one that is quoted in `text`."""
@@ -138,6 +150,35 @@ class Ledger:
         """Further ids under which copies of an event will come."""
         self._by_key.update(dict.fromkeys(keys, told))
 
+    def find_message(self, text: str, sender: str | None) -> Produced | None:
+        """The latest message to agents with this text and this sender."""
+        found = reversed(self._by_text.get(fingerprint(text), ()))
+        return next((p for p in found if p.channel == "C2" and sender and self._sender(p) == sender), None)
+
+    def is_message(self, told: Produced, by_another_than: str | None) -> bool:
+        """Whether an event is a message to agents from another sender: two may say the same."""
+        sender = self._sender(told)
+        return told.channel == "C2" and None not in (sender, by_another_than) and sender != by_another_than
+
+    def _sender(self, told: Produced) -> str | None:
+        item = self.made[told.at].item
+        return item.sender if isinstance(item, Event) else None
+
+    def deliver(self, told: Produced, sender: str | None, to: str) -> None:
+        """One more recipient of a message that its sender gave to several."""
+        made = self.made[told.at]
+        item = made.item
+        if (
+            not isinstance(item, Event)
+            or item.channel != "C2"
+            or sender is None
+            or item.sender != sender
+            or to == sender
+        ):
+            return
+        if to not in {d.actor if isinstance(d, Delivery) else d for d in item.to}:
+            self.made[told.at] = Made(structs.replace(item, to=(*item.to, to)), made.place)
+
     def actor(self, name: str, kind: ActorKind, evidence: str) -> None:
         """A party of the trace; the strongest evidence stands, and whoever runs as an agent is one."""
         known = self._actors.get(name)
@@ -152,9 +193,20 @@ class Ledger:
         self._losses[key] += n
         self._loss_places.setdefault(key, place)
 
+    def withhold(self, kind: LossKind, channel: Channel | None, detail: str, node: Node) -> None:
+        """An instrumentation hid or left out words; `closing` says so where another one recorded some in clear."""
+        self.lose(kind, channel, detail, node.span.place)
+        if node.span.scope:
+            self._silent.setdefault((kind, channel, detail), {})[node.span.scope] = None
+
     def is_cut(self, text: str) -> bool:
         """Whether a text was cut by the exporter."""
         return cut(text, self.limit)
+
+    @property
+    def channels(self) -> set[Channel]:
+        """The channels on which something was told."""
+        return {made.item.channel for made in self.made if isinstance(made.item, Event)}
 
     @property
     def names(self) -> set[str]:
@@ -173,10 +225,19 @@ class Ledger:
             for name, (kind, evidence) in self._actors.items()
         ]
         losses = [
-            Made(Loss(trace=self.trace, kind=k, channel=c, n=n, detail=detail), self._loss_places[(k, c, detail)])
+            Made(
+                Loss(trace=self.trace, kind=k, channel=c, n=n, detail=detail + self._contradiction((k, c, detail))),
+                self._loss_places[(k, c, detail)],
+            )
             for (k, c, detail), n in self._losses.items()
         ]
         return actors + losses
+
+    def _contradiction(self, key: tuple[LossKind, Channel | None, str]) -> str:
+        """Masks and content switches hold for one instrumentation: which others did not heed them."""
+        silent = self._silent.get(key, {})
+        others = [scope for scope in self._clear if scope not in silent]
+        return f" in {', '.join(silent)}; recorded in clear in {', '.join(others)}" if silent and others else ""
 
     def _put(self, item: Event | Sighting, node: Node) -> None:
         self.told.add(node.index)
@@ -190,7 +251,7 @@ class Ledger:
         self._seq += 1
         return self._seq - 1
 
-    def _lose_for(self, flags: tuple[Flag, ...], channel: Channel | None, place: Place) -> None:
+    def _lose_for(self, flags: tuple[Flag, ...], channel: Channel | None, node: Node) -> None:
         if not flags:
             return
         details: dict[Flag, tuple[LossKind, str]] = {
@@ -199,8 +260,10 @@ class Ledger:
             "reference": ("reference", "kept elsewhere"),
         }
         for flag in flags:
-            if flag in details:
-                self.lose(details[flag][0], channel, details[flag][1], place)
+            if flag == "masked":
+                self.withhold("masked", channel, details[flag][1], node)
+            elif flag in details:
+                self.lose(details[flag][0], channel, details[flag][1], node.span.place)
 
 
 def _stronger(evidence: str, than: str) -> bool:

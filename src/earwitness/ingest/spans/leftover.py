@@ -6,11 +6,13 @@ Content switches and masks forget these places, so every text in them that was n
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from earwitness.ingest.spans.telling import Telling
-from earwitness.ingest.spans.texts import as_text, escaped, loads
+from earwitness.ingest.spans.texts import as_text, escaped, loads, masked
 from earwitness.ingest.spans.tree import Node
+from earwitness.schema.words import Flag
 
 # Contents of a trace beyond this size are looked through span by span only.
 _JOINED = 1 << 18
@@ -55,21 +57,20 @@ def tell_rest(t: Telling) -> None:
     """Tell what is left of every span, once a trace."""
     known = _Known(t)
     for node in t.tree.nodes:
-        lines = [f"{key}: {text}" for key, text in _new_texts(known, node)]
-        if lines:
-            _log(t, node, lines, "attributes", node.agent)
+        _log(t, node, list(_new_texts(known, node)), "attributes", node.agent)
     root = t.tree.nodes[0]
     names = [n.span.name for n in t.tree.nodes if known.is_new(n.span.name, n)]
-    if names:
-        _log(t, root, names, "span_names", None)
+    _log(t, root, [("", name) for name in names], "span_names", None)
     for node in t.tree.nodes:
-        lines = [f"{key}: {text}" for key, text in known.rest(node, node.span.resource)]
-        if lines:
-            _log(t, node, lines, "resource", None)
+        _log(t, node, list(known.rest(node, node.span.resource)), "resource", None)
 
 
-def _log(t: Telling, node: Node, lines: list[str], kind: str, sender: str | None) -> None:
-    t.ledger.event(node, "C6", "\n".join(lines), name=kind, kind=kind, sender=sender, time=node.span.end)
+def _log(t: Telling, node: Node, told: list[tuple[str, str]], kind: str, sender: str | None) -> None:
+    """Tell texts under their keys, if there are any; of many lines one that is masked masks the event."""
+    if told:
+        content = "\n".join(f"{key}: {text}" if key else text for key, text in told)
+        flags: tuple[Flag, ...] = ("masked",) if any(masked(text) for _, text in told) else ()
+        t.ledger.event(node, "C6", content, name=kind, kind=kind, sender=sender, flags=flags, time=node.span.end)
 
 
 def _new_texts(known: "_Known", node: Node) -> Iterator[tuple[str, str]]:
@@ -94,10 +95,13 @@ class _Known:
         for key, value in attributes.items():
             if isinstance(value, str) and value in self._seen:
                 continue
-            if isinstance(value, bool | float) or value is None or _MACHINE.fullmatch(key):
+            if isinstance(value, bool | float) or value is None or _is(_MACHINE, key):
                 continue
-            for inner, leaf in _leaves(key, value):
-                opaque = _ID.fullmatch(inner) and _OPAQUE.fullmatch(leaf)
+            plain = isinstance(value, str) and value[:1].isalnum()  # no JSON begins so
+            for inner, leaf in ((key, value),) if plain else _leaves(key, value):
+                if leaf in self._seen:
+                    continue
+                opaque = _is(_ID, inner) and _OPAQUE.fullmatch(leaf)
                 if not opaque and self.is_new(leaf, node):
                     yield key, leaf
             if isinstance(value, str):
@@ -113,7 +117,14 @@ class _Known:
     def _told(self, text: str, node: Node) -> bool:
         contents: Iterable[str] = (self._joined,) if self._joined is not None else self._own.get(node.index, ())
         quoted = escaped(text)
-        return any(text in c or quoted in c for c in contents)
+        same = quoted == text
+        return any(text in c or (not same and quoted in c) for c in contents)
+
+
+@lru_cache(maxsize=4096)
+def _is(pattern: re.Pattern[str], key: str) -> bool:
+    """Whether a key is of a kind; the same keys come with every span."""
+    return pattern.fullmatch(key) is not None
 
 
 def _says_little(text: str) -> bool:
@@ -132,7 +143,8 @@ def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
         if isinstance(inner, dict | list) and depth < _DEPTH:
             rows = inner.items() if isinstance(inner, dict) else ((name, v) for v in inner)
             waiting.extend((str(k), v, depth + 1) for k, v in reversed(list(rows)))
-            yield from (("", str(k)) for k in inner if isinstance(inner, dict) and not _FIELD.fullmatch(str(k)))
+            if isinstance(inner, dict):
+                yield from (("", str(k)) for k in inner if not _is(_FIELD, str(k)))
         elif text := _as_leaf(item if inner is None else inner):
             yield name, text
 

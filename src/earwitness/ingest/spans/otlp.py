@@ -14,6 +14,7 @@ from earwitness.schema.times import to_nanos
 _RESOURCE_SPANS = ("resourceSpans", "resource_spans", "batches")
 _SCOPE_SPANS = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
 _SCOPE = ("scope", "instrumentationLibrary", "instrumentation_library")
+_LINKED = (("traceId", "trace_id", "traceID"), ("spanId", "span_id", "spanID"))
 _DROPPED = ("Attributes", "Events", "Links")
 _PLAIN_ID = re.compile(r"(?=.*[1-9a-f])(?:[0-9a-f]{16}|[0-9a-f]{32})")
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]+)")
@@ -81,6 +82,7 @@ def _span(raw: dict[str, Any], resource: dict[str, Any], scope: str | None, plac
             resource=resource,
             scope=scope,
             dropped=sum(_count(_of(raw, f"dropped{what}Count")) for what in _DROPPED),
+            links=read_links(raw.get("links")),
         )
     except RecursionError:
         return Skip("unparseable", "a span with attributes nested too deep to be read", place)
@@ -111,6 +113,18 @@ def span_id(raw: Any, size: int) -> str | None:
     else:
         out = _from_base64(text, size) or text
     return out if out.strip("0") else None
+
+
+def read_links(rows: Any) -> tuple[tuple[str, str], ...]:
+    """Span links as trace id and span id, in the spelling of any container."""
+    found = [_linked(row) for row in rows if isinstance(row, dict)] if rows and isinstance(rows, list) else ()
+    return tuple((trace, span) for trace, span in found if trace and span)
+
+
+def _linked(row: dict[str, Any]) -> tuple[str | None, str | None]:
+    inner = row["context"] if isinstance(row.get("context"), dict) else row
+    trace, span = (next((inner[k] for k in keys if k in inner), None) for keys in _LINKED)
+    return span_id(trace, 16), span_id(span, 8)
 
 
 def _from_base64(text: str, size: int) -> str | None:

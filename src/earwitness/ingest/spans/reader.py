@@ -1,12 +1,18 @@
-"""The reader of every container of spans: puts spans aside as they come, tells trace by trace at the end."""
+"""The reader of every container of spans: puts spans aside as they come, tells run by run at the end."""
 
 from collections.abc import Iterable, Iterator
 
-from earwitness.ingest.record import Context, Emit, Record, Skip
+from earwitness.ingest.record import Context, Emit, Made, Record, Skip
+from earwitness.ingest.spans.callids import CallIds
+from earwitness.ingest.spans.links import Found, Links, Run
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.spool import Spool
 from earwitness.ingest.spans.texts import as_text, fingerprint
-from earwitness.ingest.spans.trace import tell
+from earwitness.ingest.spans.trace import tell_tree
+from earwitness.ingest.spans.tree import build, take_down
+from earwitness.ingest.spans.unify import unified
+from earwitness.schema.model import Link, Trace
+from earwitness.schema.words import LinkKind
 
 
 def _key(span: Span) -> tuple[str, ...]:
@@ -22,7 +28,7 @@ class SpanReader:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.spool = Spool()
+        self.spool, self.links, self.calls = Spool(), Links(), CallIds()
 
     def feed(self, record: Record) -> Iterable[Emit]:
         """Put a span aside."""
@@ -36,13 +42,45 @@ class SpanReader:
 
     def _keep(self, span: Span, record: Record) -> Iterable[Emit]:
         try:
+            self.links.note(span)
             self.spool.add(span)
         except RecursionError:
             return (Skip("unparseable", "a span with attributes nested too deep to be read", record.place),)
         return ()
 
     def finish(self) -> Iterator[Emit]:
-        """All traces, in order of appearance."""
+        """All runs, in order of appearance, and what links them."""
         with self.spool:
-            for spans in self.spool.traces():
-                yield from tell(spans, self.spool.trace_of)
+            runs, linked = self.links.runs(self.spool)
+            told = set()
+            for run in runs:
+                for emit in self._tell(run):
+                    yield emit
+                    if isinstance(emit, Made) and isinstance(emit.item, Trace):
+                        told.add(run.id)
+                        yield from _joined(run)
+        yield from (_link(a, b, kind, found) for a, b, kind, found in linked if {a, b} <= told)
+        for a, b, n, place in self.calls.shared():
+            if {a, b} <= told:
+                yield _link(a, b, "tool_call", Found(place, n))
+
+    def _tell(self, run: Run) -> Iterator[Emit]:
+        def parent_of(span: Span) -> tuple[str, str] | None:
+            called = None if span.parent_id else run.calls.get((span.trace_id, span.span_id))
+            return self.links.parent_of(span) or called
+
+        tree = build(unified(self.spool.of(run.traces), parent_of), run.after)
+        try:
+            self.calls.note(run.id, tree)
+            yield from tell_tree(tree, run.id, self.links.knows)
+        finally:
+            take_down(tree)
+
+
+def _joined(run: Run) -> Iterator[Made]:
+    for (other, kind), found in run.found.items():
+        yield _link(run.id, other, kind, found, joined=True)
+
+
+def _link(trace: str, other: str, kind: LinkKind, found: Found, *, joined: bool = False) -> Made:
+    return Made(Link(trace=trace, other=other, kind=kind, joined=joined, n=found.n), found.place)

@@ -14,10 +14,15 @@ def receive(t: Telling, node: Node) -> None:
 
 
 def _receive(t: Telling, node: Node, message: Message, part: Part) -> None:
-    told = t.ledger.find(part.text, author=message.name) or t.ledger.find(part.text)
+    told = t.ledger.find_message(part.text, message.name)
+    told = told or t.ledger.find(part.text, author=message.name) or t.ledger.find(part.text)
     # Whoever passes on what a tool gave him says it himself.
     relayed = told and part.kind == "text" and node.agent and told.channel in ("C3", "C4", "C5")
+    if told and part.kind == "text" and node.agent and message.role == "assistant":
+        relayed = relayed or t.ledger.is_message(told, by_another_than=message.name)
     if told and not relayed:
+        if part.kind == "text" and node.agent:
+            t.ledger.deliver(told, message.name, node.agent)
         t.ledger.sighting(node, part.text, "history", told.event)
     elif part.kind == "tool_call":
         _call(t, node, message, part)

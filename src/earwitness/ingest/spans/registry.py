@@ -54,13 +54,13 @@ def facts_of(span: Span) -> Facts | None:
 
 
 def _filled(first: Facts, more: Facts) -> Facts:
-    missing: dict[str, Any] = {}
+    missing: dict[str, Any] = {"also": (*first.also, more.dialect)}
     for name in Facts.__struct_fields__:
         value = getattr(more, name)
-        if value and not getattr(first, name):
+        if value and name != "also" and not getattr(first, name):
             missing[name] = value
     if "agent" not in missing:
         missing.pop("rung", None)
     if first.role == "other":
         missing["role"] = more.role
-    return msgspec.structs.replace(first, **missing) if missing else first
+    return msgspec.structs.replace(first, **missing)

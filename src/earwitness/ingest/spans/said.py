@@ -6,14 +6,14 @@ from earwitness.ingest.spans.shown import show_messages, show_part
 from earwitness.ingest.spans.speech import Route, route_of_call
 from earwitness.ingest.spans.telling import Open, Telling, to_one, to_route
 from earwitness.ingest.spans.texts import fingerprint, says_nothing
-from earwitness.ingest.spans.tree import Node
+from earwitness.ingest.spans.tree import Node, of_logs
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import Channel
 
 
 def repeats(t: Telling, node: Node) -> bool:
     """Whether a span repeats what spans below it said: everything but the innermost record of a model call."""
-    return node.role != "llm" or _heard(t, node)
+    return node.role != "llm" or t.plan.heard(node)
 
 
 def say(t: Telling, node: Node) -> None:
@@ -21,7 +21,7 @@ def say(t: Telling, node: Node) -> None:
     messages = node.facts.outputs if node.facts else ()
     state = any(m.role in ("user", "system") for m in messages)
     for message in messages:
-        if message.role in ("user", "system") or (state and _heard(t, node)):
+        if message.role in ("user", "system") or (state and t.plan.heard(node)):
             show_messages(t, node, (message,))
         else:
             _say_message(t, node, message)
@@ -29,17 +29,12 @@ def say(t: Telling, node: Node) -> None:
 
 def say_transcript(t: Telling, node: Node) -> None:
     """Tell a copy of a whole conversation: copies of what was told, and news where no model call told it."""
-    heard = _heard(t, node)
+    heard = t.plan.heard(node)
     for message in node.facts.transcript if node.facts else ():
         if heard or message.role != "assistant":
             show_messages(t, node, (message,))
         else:
             _say_message(t, node, message)
-
-
-def _heard(t: Telling, node: Node) -> bool:
-    """Whether model calls below a span tell what was said in it."""
-    return any(n.role == "llm" and n.facts and n.facts.outputs for n in t.tree.under(node))
 
 
 def _say_message(t: Telling, node: Node, message: Message) -> None:
@@ -118,6 +113,8 @@ def _say_text(t: Telling, node: Node, message: Message, part: Part) -> None:
     if part.kind == "data" and node.role != "agent" and not cut:  # a framework's state holds copies by its nature
         t.ledger.sighting(node, part.text, "state")
         return
+    if cut and part.kind == "data":  # calls and answers alike may have stood in what is gone
+        t.ledger.lose("truncated", None, "messages cut by the exporter", node.span.place)
     channel, kind, to = _channel(t, node, part)
     if any(d.actor == USER for d in to) and channel == "C1":
         t.ledger.actor(USER, "user", "structural")
@@ -133,7 +130,7 @@ def _channel(t: Telling, node: Node, part: Part) -> tuple[Channel, str, tuple[De
         if _in_runtime(node):
             return "C2", "answer", ()
         # Of a model call that stands alone nobody can say who got the answer.
-        alone = node.parent is None and node.role == "llm" and node.agent is None
+        alone = node.parent is None and node.role == "llm" and (node.agent is None or of_logs(node.span))
         return "C1", "final", () if alone else to_one(USER, "structural")
     caller, words = t.plan.answers.get(node, (None, set[bytes]()))
     if caller and key in words:
@@ -145,8 +142,8 @@ def _channel(t: Telling, node: Node, part: Part) -> tuple[Channel, str, tuple[De
 
 
 def _in_runtime(node: Node) -> bool:
-    """Inside a delivery of a runtime between actors: the words go back to the runtime, not to the user."""
-    return any("messaging.operation" in above.span.attributes for above in node.ancestors())
+    """Inside what another part of the run set off, such as a delivery between actors: the words go back there."""
+    return any(above.fed or "messaging.operation" in above.span.attributes for above in (node, *node.ancestors()))
 
 
 def _say_call(t: Telling, node: Node, part: Part) -> None:
@@ -159,10 +156,10 @@ def _say_call(t: Telling, node: Node, part: Part) -> None:
             t.ledger.sighting(node, part.text, "history", None if empty else f"{span.span.span_id}:arguments")
         return
     told = t.ledger.find_key("call", part.id) or (t.ledger.find(part.text, under=node) if again else None)
-    if told or (again and (_heard(t, node) or _ahead(t, node, part))):
+    if told or (again and (t.plan.heard(node) or _ahead(t, node, part))):
         t.ledger.sighting(node, part.text, "history", told.event if told else None)
         return
-    route = t.plan.routes.get(span) if span else route_of_call(t.tree, part.name, part.text, node.agent)
+    route = t.plan.routes.get(span) if span else route_of_call(t.plan.agents, part.name, part.text, node.agent)
     if not (span and says_nothing(part.text)):
         _tell_call(t, node, part, route)
     if span is None and part.name:

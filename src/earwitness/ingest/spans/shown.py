@@ -99,7 +99,7 @@ def _show_result(t: Telling, node: Node, part: Part) -> None:
 def _open_by_name(t: Telling, part: Part) -> Open | None:
     """The call of a result whose id was made up for each message anew: `<tool>_<number>`."""
     tool, _, number = (part.id or "").rpartition("_")
-    found = [key for key, call in t.open.items() if number.isdecimal() and call.tool == tool]
+    found = [key for key, call in t.open.items() if call.tool == tool] if number.isdecimal() else []
     return t.open.pop(found[0]) if len(found) == 1 else None
 
 

@@ -31,6 +31,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         scope: name of the instrumentation.
         dropped: attributes, events and links the recorder says it threw away.
         place: where the span stands in its source.
+        links: trace id and span id of the spans it says it has to do with, whatever their trace.
         log: no span but log records written during one: they join the span with their id.
     """
 
@@ -49,6 +50,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     scope: str | None = None
     dropped: int = 0
     log: bool = False
+    links: tuple[tuple[str, str], ...] = ()
 
     def text(self, *keys: str) -> str | None:
         """The first of these attributes that is text with something in it."""

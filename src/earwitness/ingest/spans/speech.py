@@ -4,18 +4,19 @@ Everything here is read off the tree before anything is told: the final words of
 sub-agents, what agents were given to read.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.identity import addressed, delegates, hands_off, in_tool_name
+from earwitness.ingest.spans.reads import Reads
 from earwitness.ingest.spans.texts import fingerprint, says_nothing
-from earwitness.ingest.spans.tree import Node, Tree, callees
+from earwitness.ingest.spans.tree import Node, Tree, callees, of_logs
 from earwitness.schema.words import Grade
 
 _SPEAKERS = ("llm", "agent", "workflow")
-# Shorter texts occur inside others by chance.
-_CONTAINED = 24
+_ASKED = ("tool", "retriever", "memory", "guardrail")
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,20 @@ class Plan:
         answers: which texts of which span go back to which caller.
         reads: what each agent was given to read.
         spoken: what the model calls of each agent produced: fingerprints of texts, and ids of calls.
+        agents: the names of the agents that ran.
+        models: where the model calls with outputs stand in the tree, in order.
+        inner: nodes inside a call, whose answers go to the caller and not to the user. A handoff is no such call.
     """
 
     routes: dict[Node, Route] = field(default_factory=dict)
     twins: dict[Node, Node] = field(default_factory=dict)
     finals: dict[Node, set[bytes]] = field(default_factory=dict)
     answers: dict[Node, tuple[Node, set[bytes]]] = field(default_factory=dict)
-    reads: dict[str, tuple[set[bytes], str]] = field(default_factory=dict)
-
+    reads: Reads = field(default_factory=Reads)
     spoken: dict[str | None, set[bytes | str]] = field(default_factory=dict)
+    agents: set[str] = field(default_factory=set)
+    models: list[int] = field(default_factory=list)
+    inner: set[Node] = field(default_factory=set)
 
     def comes_from_model(self, node: Node, part: Part) -> bool:
         """Whether a model call tells what a wrapping span repeats, wherever in the tree it stands."""
@@ -57,31 +63,47 @@ class Plan:
 
     def reader_of(self, text: str, sender: str | None) -> str | None:
         """The other agent that was given a text to read, if it is one only."""
-        key, plain = fingerprint(text), " ".join(text.split())
-        hits = [
-            agent
-            for agent, (exact, joined) in self.reads.items()
-            if agent != sender and (key in exact or (len(plain) >= _CONTAINED and plain in joined))
-        ]
+        hits = [agent for agent in self.reads.readers(text) if agent != sender]
         return hits[0] if len(hits) == 1 else None
+
+    def heard(self, node: Node) -> bool:
+        """Whether model calls below a span tell what was said in it."""
+        at = bisect_right(self.models, node.index)
+        return at < len(self.models) and self.models[at] <= node.last
 
 
 def plan(tree: Tree) -> Plan:
     """Read a tree."""
-    out = Plan()
+    out = Plan(agents=tree.agents)
+    out.models = [n.index for n in tree.nodes if n.role == "llm" and n.facts and n.facts.outputs]
     for node in tree.nodes:
         if node.role in ("tool", "handoff"):
             _pair_twins(node, out)
-            route = _route(tree, node)
+            route = _route(tree, node, out.agents)
             if route:
                 out.routes[node] = route
+    out.inner = _inner(tree, out)
     for root in tree.roots:
         out.finals.update(_final(tree, root, out))
     for node in tree.nodes:
         _find_answer(tree, node, out)
     _note_reads(tree, out)
     _note_spoken(tree, out)
+    if len(tree.roots) > 1 and all(of_logs(n.span) for n in tree.nodes):
+        _withdraw(tree, out)
     return out
+
+
+def _withdraw(tree: Tree, out: Plan) -> None:
+    """Of log records alone every model call is a root. What a later one of another agent was given was no last word."""
+    for later in tree.roots:
+        for message in later.facts.inputs if later.facts and later.agent else ():
+            for part in message.parts:
+                key = fingerprint(part.text)
+                for node in [n for n, keys in out.finals.items() if key in keys and n.agent and n.index < later.index]:
+                    if node.agent != later.agent:
+                        out.finals[node].discard(key)
+                        out.reads.add(later.agent or "", part.text)
 
 
 def _pair_twins(node: Node, out: Plan) -> None:
@@ -96,29 +118,30 @@ def _pair_twins(node: Node, out: Plan) -> None:
             return
 
 
-def _route(tree: Tree, node: Node) -> Route | None:
+def _route(tree: Tree, node: Node, agents: set[str]) -> Route | None:
     facts = node.facts
     assert facts is not None
     if facts.role == "handoff":
-        return _handoff(tree, node, facts.handoff_to)
+        return _handoff(tree, node, facts.handoff_to, agents)
     runs = callees(tree, node)
     if runs:
         names = tuple(dict.fromkeys(r.agent for r in runs if r.agent))
         return Route("delegation", names)
     if hands_off(facts.tool):
-        return _handoff(tree, node, addressed(facts.tool, facts.arguments), by_name=True)
+        route = _handoff(tree, node, addressed(facts.tool, facts.arguments), agents, by_name=True)
+        return None if node.span.failed and not _took(tree, node, agents) else route
     if delegates(facts.tool):
-        return _named_route(tree, facts.tool, facts.arguments, "delegation")
+        return _named_route(agents, facts.tool, facts.arguments, "delegation")
     return None
 
 
-def _handoff(tree: Tree, node: Node, declared: str | None, *, by_name: bool = False) -> Route | None:
+def _handoff(tree: Tree, node: Node, declared: str | None, agents: set[str], *, by_name: bool = False) -> Route | None:
     """The record's own word, then the next agent that runs, then the tool's name."""
     if declared:
         return Route("handoff", (declared,), "declared", "attribute")
     facts = node.facts
     following = next_run(tree, node)
-    named = in_tool_name(facts.tool if facts else None, tree.agents)
+    named = in_tool_name(facts.tool if facts else None, agents)
     if following and following.agent and (not by_name or named in (None, following.agent)):
         return Route("handoff", (following.agent,), "structural", "next_agent")
     if named:
@@ -126,24 +149,32 @@ def _handoff(tree: Tree, node: Node, declared: str | None, *, by_name: bool = Fa
     return None if by_name else Route("handoff")
 
 
-def _named_route(tree: Tree, tool: str | None, arguments: str | None, kind: str) -> Route | None:
+def _took(tree: Tree, node: Node, agents: set[str]) -> bool:
+    """Whether a handoff that failed took place after all: the agent that it names runs next."""
+    tool, arguments = (node.facts.tool, node.facts.arguments) if node.facts else (None, None)
+    following = next_run(tree, node)
+    return following is not None and following.agent == (addressed(tool, arguments) or in_tool_name(tool, agents))
+
+
+def _named_route(agents: set[str], tool: str | None, arguments: str | None, kind: str) -> Route | None:
     asked = addressed(tool, arguments)
     if asked:
         return Route(kind, (asked,), "declared", "argument")
-    named = in_tool_name(tool, tree.agents)
+    named = in_tool_name(tool, agents)
     return Route(kind, (named,), "structural", "tool_name") if named else None
 
 
-def route_of_call(tree: Tree, tool: str | None, arguments: str | None, sender: str | None) -> Route | None:
+def route_of_call(agents: set[str], tool: str | None, arguments: str | None, sender: str | None) -> Route | None:
     """Where a call goes that has no span of its own; nobody calls himself."""
     kind = "handoff" if hands_off(tool) else "delegation"
-    route = _named_route(tree, tool, arguments, kind) if hands_off(tool) or delegates(tool) else None
+    route = _named_route(agents, tool, arguments, kind) if hands_off(tool) or delegates(tool) else None
     return None if route and sender in route.to else route
 
 
 def next_run(tree: Tree, node: Node, name: str | None = None) -> Node | None:
     """The next run of another agent (or of `name`) that begins after a node and outside it."""
-    for later in tree.nodes[node.last + 1 :]:
+    for at in range(node.last + 1, len(tree.nodes)):
+        later = tree.nodes[at]
         if later.owner is later and later.agent and (later.agent == name if name else later.agent != node.agent):
             return later
     return None
@@ -177,7 +208,7 @@ def _prints(texts: list[str]) -> set[bytes]:
 
 def _final(tree: Tree, root: Node, out: Plan) -> dict[Node, set[bytes]]:
     """The node, and its texts, that the user gets from one root: what the root says it gave, else the last words."""
-    heard = [n for n in _post_order(tree, root) if n.role in _SPEAKERS and not _inside(n, root, out)]
+    heard = [n for n in _post_order(tree, root) if n.role in _SPEAKERS and n not in out.inner]
     recorded = _prints(final_texts(root))
     same = [n for n in heard if (_prints(texts_of(n)) & recorded if recorded else final_texts(n))]
     # Agents that run side by side under one root: who speaks last has the last word.
@@ -192,14 +223,19 @@ def _final(tree: Tree, root: Node, out: Plan) -> dict[Node, set[bytes]]:
 
 
 def _innermost(node: Node, models: list[Node]) -> Node:
-    """Of two records of one model call, the wrapped one; `node` is it if it is the last in tree order."""
-    return next((m for m in reversed(models) if node.holds(m)), node)
+    """Of nested records of one model call, the innermost."""
+    said = _prints(texts_of(node))
+    return max((m for m in models if node.holds(m) and _prints(texts_of(m)) & said), key=lambda m: m.index)
 
 
-def _inside(node: Node, root: Node, out: Plan) -> bool:
-    """Inside a call, whose answer goes to the caller and not to the user. A handoff is no such call."""
-    above = [a for a in node.ancestors() if root.holds(a)]
-    return any(a.role in ("tool", "retriever", "memory", "guardrail") for a in above if not _passes_control(a, out))
+def _inner(tree: Tree, out: Plan) -> set[Node]:
+    """The nodes inside a call; of a tree in order, so that of each node the one above is known."""
+    found: set[Node] = set()
+    for node in tree.nodes:
+        up = node.parent
+        if up and (up in found or (up.role in _ASKED and not _passes_control(up, out))):
+            found.add(node)
+    return found
 
 
 def _passes_control(node: Node, out: Plan) -> bool:
@@ -248,16 +284,16 @@ def _caller(run: Node) -> Node | None:
 
 
 def _note_reads(tree: Tree, out: Plan) -> None:
-    exact: dict[str, set[bytes]] = {}
-    joined: dict[str, list[str]] = {}
     for node in tree.nodes:
         for text in _given(node) if node.agent else ():
-            key = fingerprint(text)
-            known = exact.setdefault(str(node.agent), set())
-            if key not in known:
-                known.add(key)
-                joined.setdefault(str(node.agent), []).append(" ".join(text.split()))
-    out.reads = {agent: (keys, "\n".join(joined[agent])) for agent, keys in exact.items()}
+            out.reads.add(node.agent or "", text)
+    if out.reads.large:
+        out.reads.prepare(p.text for node in tree.nodes for p in _spoken(node))
+
+
+def _spoken(node: Node) -> Iterator[Part]:
+    for message in (*node.facts.outputs, *node.facts.transcript) if node.facts else ():
+        yield from (p for p in message.parts if p.kind == "text")
 
 
 def _note_spoken(tree: Tree, out: Plan) -> None:

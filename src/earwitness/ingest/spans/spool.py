@@ -27,7 +27,6 @@ class Spool:
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed by `close`
         self._offsets: dict[str, array[int]] = {}
-        self._traces: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -39,7 +38,6 @@ class Spool:
         """Let the spans go."""
         self._file.close()
         self._offsets.clear()
-        self._traces.clear()
 
     def add(self, span: Span) -> None:
         """Put a span aside."""
@@ -47,16 +45,15 @@ class Spool:
         self._file.seek(0, 2)
         self._offsets.setdefault(span.trace_id, array("q")).append(self._file.tell())
         self._file.write(len(data).to_bytes(_LENGTH, "big") + data)
-        self._traces[span.span_id] = span.trace_id
-
-    def trace_of(self, span_id: str) -> str | None:
-        """The trace in which a span was recorded."""
-        return self._traces.get(span_id)
 
     def traces(self) -> Iterator[list[Span]]:
         """The spans of each trace, traces in order of appearance, spans as they were added."""
-        for offsets in self._offsets.values():
-            yield [self._read(offset) for offset in offsets]
+        for trace in self._offsets:
+            yield self.of([trace])
+
+    def of(self, traces: list[str]) -> list[Span]:
+        """The spans of some traces."""
+        return [self._read(offset) for trace in traces for offset in self._offsets.get(trace, ())]
 
     def _read(self, offset: int) -> Span:
         self._file.seek(offset)

@@ -10,15 +10,19 @@ from typing import Any
 
 import msgspec
 
+from earwitness.ingest.pyrepr import read_alike
+from earwitness.ingest.spans.quoted import bare
 from earwitness.schema.words import Flag
 
 _LITERAL_LIMIT = 1 << 20
 _STARTS = ('{"', "{'", "[{", '["', "['", "[[", "{\n", "[\n")
 _OBJECT_REPR = re.compile(r"[A-Z]\w*\(\w+=")
 _MASKS = ("__REDACTED__", "[Scrubbed due to ", "<fully masked due to failed mask function>", "[SECRET_DETECTED]")
-_MASK = re.compile("|".join(map(re.escape, _MASKS)))
 _LONGEST_MASK = 64  # with white space around it
 _WHOLE_MASKS = {"redacted", "[redacted]", "<redacted>", "***", "[masked]"}
+# A mask that is the whole of a value inside a structure, written as JSON, as JSON in JSON, or as a literal; no key.
+_INNER_MASK = re.compile(r"""(["'])(?:\[(?i:redacted|masked)\]|<(?i:redacted)>|\*\*\*|REDACTED)\\*\1(?!\s*:)""")
+_INNER_MARKS = ("edacted", "EDACTED", "***", "asked]", "ASKED]")
 _WRAPPERS = {"result", "output", "content", "response", "text", "raw", "answer"}
 _DEPTH = 4
 # Texts up to this length are remembered, because every model call repeats its history.
@@ -50,6 +54,9 @@ def _tolerant(bare: str) -> Any:
 def _literal(text: str) -> Any:
     if len(text) > _LITERAL_LIMIT or text[-1] not in "]}":
         return None
+    found = read_alike(text)
+    if found is not None:
+        return found
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a stray backslash in a trace is no fault of ours
@@ -75,12 +82,12 @@ def is_repr(text: str) -> bool:
 
 
 def fingerprint(text: str) -> bytes:
-    """Equal for texts that say the same: white space, JSON layout and wrappers such as `{"result": ...}` aside."""
+    """Equal for texts that say the same: white space, JSON layout, quotes, wrappers such as `{"result": ...}` aside."""
     return _remembered_fingerprint(text) if len(text) <= _REMEMBERED else _fingerprint(text)
 
 
 def _fingerprint(text: str) -> bytes:
-    core = unwrap(text)
+    core = unwrap(bare(text))
     plain = core if isinstance(core, str) else _ENCODE_SORTED(core)
     return blake2b(" ".join(plain.split()).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -136,7 +143,14 @@ def masked(text: str) -> bool:
     """Whether something in the text was hidden before it was recorded."""
     if len(text) <= _LONGEST_MASK and text.strip().lower() in _WHOLE_MASKS:
         return True
-    return _MASK.search(text) is not None
+    return any(mask in text for mask in _MASKS) or _masked_inside(text)
+
+
+def _masked_inside(text: str) -> bool:
+    """Whether a value of a structure was hidden whole."""
+    if not text.startswith(("{", "[")) or not any(mark in text for mark in _INNER_MARKS):
+        return False
+    return _INNER_MASK.search(text) is not None
 
 
 def cut(text: str, limit: int | None) -> bool:

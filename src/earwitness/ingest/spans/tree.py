@@ -1,7 +1,13 @@
-"""The spans of one trace as a tree: parents as declared, siblings by time, and whose run each span belongs to."""
+"""The spans of one run as a tree: parents as declared, siblings by time, and whose run each span belongs to.
 
-from collections.abc import Iterator
+A run may be recorded in several traces. What hangs on nothing is put in causal order first: after what it is linked
+to, after what handed it its first input. Time decides between those of which nothing says which came first.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from types import MappingProxyType
 
 from msgspec import structs
 
@@ -20,6 +26,7 @@ class Node:
         agent: the agent in whose run the span stands, None where nothing says so.
         rung: the rung of the sender ladder that gave `agent`.
         owner: the node at which the run of `agent` begins.
+        fed: a root that another tree of the run gave its input, and not the user.
     """
 
     span: Span
@@ -31,6 +38,7 @@ class Node:
     agent: str | None = None
     rung: Rung | None = None
     owner: "Node | None" = None
+    fed: bool = False
 
     @property
     def role(self) -> str:
@@ -40,6 +48,11 @@ class Node:
     def holds(self, other: "Node") -> bool:
         """Whether `other` is this node or below it."""
         return self.index <= other.index <= self.last
+
+    @property
+    def top(self) -> "Node":
+        """The root of the node's tree."""
+        return next(reversed(list(self.ancestors())), self)
 
     def ancestors(self) -> Iterator["Node"]:
         """The nodes above, nearest first."""
@@ -51,7 +64,7 @@ class Node:
 
 @dataclass(eq=False)
 class Tree:
-    """One trace: `nodes` in tree order, `orphans` whose declared parent is not in the record."""
+    """One run: `nodes` in tree order, `orphans` whose declared parent is not in the record."""
 
     roots: list[Node]
     nodes: list[Node]
@@ -80,22 +93,32 @@ def with_logs(spans: list[Span]) -> list[Span]:
     return [_joined(s, logs.get(s.span_id, [])) for s in spans if not s.log] + lone
 
 
+def of_logs(span: Span) -> bool:
+    """Whether log records stand for a span that is missing."""
+    return not span.name and bool(span.events)
+
+
 def _joined(span: Span, logs: list[Span]) -> Span:
     events = tuple(e for log in logs for e in log.events)
     return structs.replace(span, events=span.events + events, log=False) if events or span.log else span
 
 
-def build(spans: list[Span]) -> Tree:
-    """The tree of a trace's spans, with every span's agent resolved."""
+def build(spans: list[Span], after: Mapping[str, tuple[str, bool]] = MappingProxyType({})) -> Tree:
+    """The tree of a run's spans, with every span's agent resolved.
+
+    Args:
+        spans: with ids that are unique among them.
+        after: trace ids, each with that of the trace which handed it its first input, and whether it asked, too.
+    """
     nodes = {s.span_id: Node(s, facts_of(s)) for s in with_logs(spans)}
     orphans = [n for n in nodes.values() if n.span.parent_id and n.span.parent_id not in nodes]
     for node in nodes.values():
         parent = nodes.get(node.span.parent_id or "")
-        if parent and parent is not node:
+        if parent and parent is not node and not _next_turn(nodes, node, parent):
             node.parent = parent
             parent.children.append(node)
     _cut_circles(nodes)
-    roots = sorted((n for n in nodes.values() if n.parent is None), key=_when)
+    roots = _in_order(nodes, after)
     tree = Tree(roots, _number(roots), orphans)
     _resolve_agents(tree)
     return tree
@@ -111,6 +134,92 @@ def take_down(tree: Tree) -> None:
 def _when(node: Node) -> tuple[bool, int]:
     start = node.span.start
     return start is None, start or 0  # equal times keep the order of the file: sorting is stable
+
+
+def _next_turn(nodes: dict[str, Node], node: Node, parent: Node) -> bool:
+    """Whether a run of an agent names an earlier run of the same agent, in another trace, as its parent.
+
+    That is how some recorders chain the turns of a conversation: nobody called anybody.
+    """
+    if node.span.trace_id == parent.span.trace_id or node.role != "agent" or node.facts is None:
+        return False
+    at, seen = parent, set[str]()
+    while at.role != "tool" and at.span.span_id not in seen:
+        if at.facts and at.facts.agent:
+            return at.facts.agent == node.facts.agent
+        seen.add(at.span.span_id)
+        at = nodes.get(at.span.parent_id or "", at)
+    return False
+
+
+def _in_order(nodes: dict[str, Node], after: Mapping[str, tuple[str, bool]]) -> list[Node]:
+    """The roots, causes first, then by time; where causes go round in a circle, time decides."""
+    roots = sorted((n for n in nodes.values() if n.parent is None), key=_when)
+    if len(roots) < 2 or not (_many_traces(roots) or any(n.span.links for n in nodes.values())):
+        return roots
+    causes = _causes(nodes, roots, after)
+    place = {root.span.span_id: n for n, root in enumerate(roots)}
+    waiting = {n: {place[c] for c in causes.get(root.span.span_id, ())} for n, root in enumerate(roots)}
+    effects: dict[int, list[int]] = {}
+    for n, before in waiting.items():
+        for cause in before:
+            effects.setdefault(cause, []).append(n)
+    ready = [n for n, before in waiting.items() if not before]
+    order: list[int] = []
+    while waiting:
+        n = heappop(ready) if ready else _first_of_circle(waiting)
+        del waiting[n]
+        order.append(n)
+        for effect in effects.get(n, ()):
+            if effect in waiting:
+                waiting[effect].discard(n)
+                if not waiting[effect]:
+                    heappush(ready, effect)
+    return [roots[n] for n in order]
+
+
+def _first_of_circle(waiting: dict[int, set[int]]) -> int:
+    """The earliest of some that wait for each other."""
+    at, path = next(iter(waiting)), dict[int, None]()
+    while at not in path:
+        path[at] = None
+        at = min(waiting[at])
+    order = list(path)
+    return min(order[order.index(at) :])
+
+
+def _many_traces(roots: list[Node]) -> bool:
+    return any(root.span.trace_id != roots[0].span.trace_id for root in roots)
+
+
+def _causes(nodes: dict[str, Node], roots: list[Node], after: Mapping[str, tuple[str, bool]]) -> dict[str, set[str]]:
+    """The roots, by span id, of the trees that each tree is linked to or continues."""
+    top: dict[str, Node] = {}
+    for root in roots:
+        waiting = [root]
+        while waiting:
+            node = waiting.pop()
+            top[node.span.span_id] = root
+            waiting.extend(node.children)
+    first = {root.span.trace_id: root for root in reversed(roots)}
+    by_trace = {(n.span.trace_id, n.span.span_id.removesuffix(f"@{n.span.trace_id}")): n for n in nodes.values()}
+    found: dict[str, set[str]] = {}
+    for node in nodes.values():
+        root = top[node.span.span_id]
+        named = [by_trace.get(link) for link in node.span.links]
+        if node is root:
+            named += [nodes.get(node.span.parent_id or ""), first.get(after.get(node.span.trace_id, ("", False))[0])]
+        others = {top[n.span.span_id].span.span_id for n in named if n} - {root.span.span_id}
+        if others:
+            found.setdefault(root.span.span_id, set()).update(others)
+            root.fed = root.fed or _is_fed(node, root, after)
+    return found
+
+
+def _is_fed(node: Node, root: Node, after: Mapping[str, tuple[str, bool]]) -> bool:
+    """A message that was linked to its sending, or an input that another trace gave; no turn of a conversation."""
+    asked = after.get(root.span.trace_id, ("", False))[1]
+    return node is root and (asked or root.role not in ("agent", "llm", "workflow"))
 
 
 def _cut_circles(nodes: dict[str, Node]) -> None:
@@ -147,6 +256,7 @@ def _number(roots: list[Node]) -> list[Node]:
 
 def _resolve_agents(tree: Tree) -> None:
     """The sender ladder: the record itself, the nearest agent above, a framework's node, the span's name."""
+    running = {n.facts.agent for n in tree.nodes if n.facts and n.facts.role == "agent" and n.facts.rung == "attribute"}
     for node in tree.nodes:
         up = node.parent
         node.agent, node.rung, node.owner = (up.agent, "ancestor", up.owner) if up else (None, None, None)
@@ -155,17 +265,22 @@ def _resolve_agents(tree: Tree) -> None:
         if up and asks(tree, up):
             asked = identity.addressed(up.facts.tool, up.facts.arguments) if up.facts else None
             node.agent, node.rung, node.owner = asked, "delegation" if asked else None, up
-        _apply_own(node)
+        _apply_own(node, running)
 
 
-def _apply_own(node: Node) -> None:
+def _apply_own(node: Node, running: set[str | None]) -> None:
+    """What a span says of itself; a node of a graph is an agent inside another one if a span of a run has its name."""
     facts = node.facts
     if facts is None or facts.agent is None:
         return
-    if facts.role == "agent" or facts.rung == "attribute" or node.agent is None:
+    if facts.role == "agent" or facts.rung == "attribute" or node.agent is None or _is_inner(facts, running):
         begins = facts.role == "agent" or facts.agent != node.agent
         node.agent, node.rung = facts.agent, facts.rung
         node.owner = node if begins and not _same_run(node) else node.owner
+
+
+def _is_inner(facts: Facts, running: set[str | None]) -> bool:
+    return facts.rung == "node" and facts.agent in running
 
 
 def _same_run(node: Node) -> bool:

@@ -1,5 +1,6 @@
 """What went wrong, what was noted on the way, and what the record does not hold."""
 
+import re
 from collections.abc import Iterator
 
 from earwitness.ingest.spans.dialects.genai_events import is_message
@@ -9,6 +10,7 @@ from earwitness.ingest.spans.texts import as_text
 from earwitness.ingest.spans.tree import Node
 from earwitness.schema.words import Channel
 
+_PLAIN_NAME = re.compile(r"[A-Za-z_]*(?:[. ][a-z_]+)*")  # a name that a program gives to all such events
 _CHANNELS: dict[str, Channel] = {"tool": "C4", "retriever": "C4", "memory": "C5", "handoff": "C2"}
 
 
@@ -47,9 +49,9 @@ def _log(t: Telling, node: Node, text: str, kind: str, time: int | None = None) 
 
 def _note(t: Telling, node: Node, event: SpanEvent) -> None:
     texts = dict(_texts(event))
-    if not texts:
-        return
-    _log(t, node, f"{event.name}: {as_text(texts)}", "span_event", event.time)
+    if texts or not _PLAIN_NAME.fullmatch(event.name):
+        text = f"{event.name}: {as_text(texts)}" if texts else event.name
+        _log(t, node, text, "span_event", event.time)
 
 
 def _texts(event: SpanEvent) -> Iterator[tuple[str, object]]:
@@ -67,5 +69,14 @@ def _count(t: Telling, node: Node) -> None:
         t.ledger.lose("dropped", None, "attributes, events or links the recorder dropped", place, node.span.dropped)
     if facts.references:
         t.ledger.lose("reference", None, "messages kept elsewhere", place, facts.references)
-    if facts.role == "llm" and facts.silent and not facts.references:
-        t.ledger.lose("content_missing", None, "model call without content", place)
+    if facts.role == "llm" and not (facts.references or _answered_beside(t, node)):
+        if facts.silent:
+            t.ledger.withhold("content_missing", None, "model call without content", node)
+        elif not (node.span.failed or facts.answered):
+            t.ledger.withhold("content_missing", None, "model call without an answer", node)
+
+
+def _answered_beside(t: Telling, node: Node) -> bool:
+    """Whether another record of the same call, around a span or inside of it, holds the answer."""
+    nested = (node.parent, *t.tree.under(node)) if node.parent else t.tree.under(node)
+    return any(n.role == "llm" and n.facts is not None and n.facts.answered for n in nested)

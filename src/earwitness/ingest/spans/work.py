@@ -2,6 +2,7 @@
 
 from earwitness.ingest.spans.facts import Facts
 from earwitness.ingest.spans.identity import hands_off
+from earwitness.ingest.spans.quoted import is_quotation
 from earwitness.ingest.spans.speech import Route, first_input, next_run
 from earwitness.ingest.spans.telling import Telling, to_one, to_route
 from earwitness.ingest.spans.texts import says_nothing
@@ -60,7 +61,10 @@ def _use(t: Telling, node: Node, facts: Facts) -> None:
             t.ledger.lose("content_missing", "C3", "tool call without arguments", node.span.place)
         return
     kind = "query" if facts.role == "retriever" else "tool_arguments"
-    _tell_arguments(t, node, facts, "C3", kind, to=to_one(facts.tool, "declared"))
+    to = to_one(facts.tool, "declared")
+    if node.span.failed and hands_off(facts.tool):  # control never passed: the words reached nobody
+        to = tuple(Delivery(d.actor, d.grade, delivered=False) for d in to)
+    _tell_arguments(t, node, facts, "C3", kind, to=to)
 
 
 def _address(t: Telling, node: Node, facts: Facts, route: Route) -> None:
@@ -96,6 +100,7 @@ def _tell_arguments(
         sender=facts.handoff_from or node.agent,
         to=to,
         keys=(("call", facts.call_id),) if facts.call_id else (),
+        flags=() if all(d.delivered for d in to) else ("not_delivered",),
         attributes={"recipient_evidence": evidence} if evidence else None,
     )
 
@@ -104,10 +109,10 @@ def _hand_over(t: Telling, node: Node, facts: Facts, route: Route) -> None:
     """A handoff without arguments: the words handed over are what the next agent is given to do.
 
     Of its first input only that is new: history that comes with it is exposure, which its sightings tell. Where no
-    words are recorded, the act stays.
+    words are recorded, the act stays. A run that a runtime set off was given its input by the runtime.
     """
     run = next_run(t.tree, node, route.to[0]) if route.to else None
-    words = [] if run is None else _words(t, run)
+    words = [] if run is None or run.top is not node.top else _words(t, run)
     t.ledger.event(
         node,
         "C2",
@@ -125,7 +130,8 @@ def _words(t: Telling, run: Node) -> list[str]:
     for message in first_input(t.tree, run):
         for part in message.parts if message.role == "user" else ():
             control = part.kind == "tool_call" or (part.kind == "tool_response" and _is_control(t, part.id, part.name))
-            if not control and part.kind != "blob" and part.text.strip() and not t.ledger.find(part.text):
+            news = part.kind != "blob" and not is_quotation(part.text)
+            if not control and news and part.text.strip() and not t.ledger.find(part.text):
                 words.append(part.text)
     return words
 

@@ -6,14 +6,15 @@ from earwitness.reports.page.charts import count, stack
 from earwitness.reports.page.markup import DASH, NOTHING, Html, View, css, el, fill, join, own, table
 from earwitness.reports.page.words import GLOSSARY, LOSSES, OUTCOMES
 from earwitness.reports.summary import VERDICTS
+from earwitness.reports.text import percent
 from earwitness.schema.words import CHANNEL_TITLES, CHANNELS
 
-MOST_SOURCES, MOST_RECORDS = 20, 50
+MOST_SOURCES, MOST_RECORDS, MOST_FORMS = 20, 50, 20
 
 
 def coverage(view: View) -> Html:
     """The section, without its heading."""
-    return join([_channels(view), _losses(view), _records(view), _unmapped(view)])
+    return join([_channels(view), _tiers(view), _forms(view), _losses(view), _records(view), _unmapped(view)])
 
 
 def _channels(view: View) -> Html:
@@ -34,6 +35,28 @@ def _reasons(view: View, channel: str) -> Html:
         fill("{n} {why}", n=count(r["traces"]), why=view.text((r["reason"] or "").replace("_", " "))) for r in found
     ]
     return join(parts, "; ") if parts else DASH
+
+
+def _tiers(view: View) -> Html:
+    found = view.report["detection"]
+    rows = []
+    for tier in found["tiers"]:
+        ran = own("yes") if tier["ran"] else el("b", own("no" if tier["asked"] else "not asked"), class_=css("alarm"))
+        share = own(f"{percent(tier['share'])} %") if tier["ran"] else DASH
+        note = view.text(tier["note"]) if tier["note"] else DASH
+        rows.append([own(tier["tier"]), ran, share, count(tier["matches"]), own(f"{tier['seconds']:.1f} s"), note])
+    head = [own(t) for t in ("Tier", "Ran", "Of all texts", "Matches of its own", "Time", "Note")]
+    title = "How values were looked for" + (" (degraded: a tier did not run)" if found["degraded"] else "")
+    return table(own(title), head, rows, "numbers second") if rows else NOTHING
+
+
+def _forms(view: View) -> Html:
+    rows = [
+        [own(f["form"]), count(f["confirmed"]), count(f["possible"])]
+        for f in view.report["detection"]["forms"][:MOST_FORMS]
+    ]
+    head = [own(t) for t in ("Written as", "Confirmed", "Possible")]
+    return table(own("In which forms values stood in texts"), head, rows, "numbers second") if rows else NOTHING
 
 
 def _losses(view: View) -> Html:

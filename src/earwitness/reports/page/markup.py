@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, NewType
 
-from earwitness.reports.evidence import Mask
+from earwitness.reports.mask import Mask
 from earwitness.schema.case import Case
 
 Html = NewType("Html", str)

@@ -1,5 +1,6 @@
 """OpenTelemetry GenAI semantic conventions, 1.37 and later: messages as JSON in attributes."""
 
+import re
 from typing import Any
 
 from earwitness.ingest.spans.facts import Facts, Message, Part, Role
@@ -33,6 +34,7 @@ _ROLES: dict[str, Role] = {
 _WRITES = ("create_memory", "upsert_memory", "update_memory", "delete_memory")
 _FROM = ("gen_ai.handoff.from_agent", "gen_ai.caller.name", "gen_ai.agent.handoff.source.name")
 _TO = ("gen_ai.handoff.to_agent", "gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
+_EMPTY_PART = re.compile(r'\{"type":"[\w-]+"\}')
 # any-agent has one attribute for whatever a span gave.
 _OUTPUT = "gen_ai.output"
 _CONTENT = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.name")
@@ -157,9 +159,17 @@ def _messages(value: Any, role: str) -> tuple[Message, ...]:
         return ()
     found = read_messages(value, role)
     if found:
-        return found
+        return tuple(map(_filled, found))
     text = as_text(value)  # a list that was cut, or no list at all
     return (text_message(text, role, "data" if text.startswith("[{") else "text"),)
+
+
+def _filled(message: Message) -> Message:
+    """A message without the parts of which an instrumentation that must not record contents wrote the type only."""
+    if not any(p.kind == "data" and _EMPTY_PART.fullmatch(p.text) for p in message.parts):
+        return message
+    parts = tuple(p for p in message.parts if p.kind != "data" or not _EMPTY_PART.fullmatch(p.text))
+    return Message(message.role, parts, message.name, message.id)
 
 
 def _instructions(span: Span) -> tuple[str, ...]:

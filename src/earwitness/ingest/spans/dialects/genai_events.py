@@ -3,7 +3,7 @@
 from typing import Any
 
 from earwitness.ingest.spans.facts import Facts, Message, Part
-from earwitness.ingest.spans.identity import agent_of
+from earwitness.ingest.spans.identity import agent_of, clean_name
 from earwitness.ingest.spans.messages import read_messages, text_message
 from earwitness.ingest.spans.span import Span, SpanEvent
 from earwitness.ingest.spans.texts import as_text, loads
@@ -11,6 +11,7 @@ from earwitness.ingest.spans.texts import as_text, loads
 NAME = "otel-genai-events"
 PRIORITY = 65
 
+_NOBODY = ("assistant", "model", "user", "system", "tool")
 _INPUTS = {
     "gen_ai.system.message": "system",
     "gen_ai.user.message": "user",
@@ -39,11 +40,12 @@ def facts(span: Span) -> Facts:
     systems = tuple(p.text for m in inputs if m.role == "system" for p in m.parts)
     agent, rung = agent_of(span, is_agent=False)
     details = next((e.attributes for e in span.events if e.name == _DETAILS), {})
+    stated = _agent(details, span) or _speaker([*(m for m in inputs if m.role == "system"), *outputs])
     return Facts(
         dialect=NAME,
         role="llm",
-        agent=agent or _agent(details, span),
-        rung=rung or ("attribute" if _agent(details, span) else None),
+        agent=agent or stated,
+        rung=rung or ("attribute" if stated else None),
         inputs=tuple(m for m in inputs if m.role != "system") or _more(details, "gen_ai.input.messages", "user"),
         outputs=tuple(outputs) or _more(details, "gen_ai.output.messages", "assistant"),
         instructions=systems or _instructions(details),
@@ -60,6 +62,12 @@ def read_body(body: dict[str, Any], name: str) -> tuple[Message, ...]:
 def _agent(details: dict[str, Any], span: Span) -> str | None:
     named = [details, *(e.attributes for e in span.events)]
     return next((n for n in (_word(d, "gen_ai.agent.name") for d in named) if n and n != "unknown"), None)
+
+
+def _speaker(messages: list[Message]) -> str | None:
+    """The name that Semantic Kernel gives to the instructions and the answer of an agent; some put the role there."""
+    names = {name for m in messages if (name := clean_name(m.name)) and name not in _NOBODY}
+    return names.pop() if len(names) == 1 else None
 
 
 def _word(details: dict[str, Any], key: str) -> str | None:

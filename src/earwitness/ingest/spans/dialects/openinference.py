@@ -6,7 +6,7 @@ from earwitness.ingest.spans.facts import Facts, Message, Role
 from earwitness.ingest.spans.identity import agent_of, clean_name
 from earwitness.ingest.spans.messages import read_messages, text_message
 from earwitness.ingest.spans.span import Span
-from earwitness.ingest.spans.texts import as_text, is_repr
+from earwitness.ingest.spans.texts import as_text, is_repr, loads
 
 NAME = "openinference"
 PRIORITY = 50
@@ -143,6 +143,7 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
 def _list(span: Span, prefix: str) -> list[dict[str, Any]]:
     """A flattened list put together again: numeric order, gaps closed."""
     whole = span.get(prefix)
+    whole = loads(whole) if isinstance(whole, str) else whole  # a column that had to become text
     if isinstance(whole, list):
         return [_nest(row.items()) for row in whole if isinstance(row, dict)]
     start = prefix + "."

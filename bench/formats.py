@@ -1,0 +1,221 @@
+"""Import speed and memory by format: every adapter reads copies of its own golden sample.
+
+Of each adapter the largest sample is taken (`_CHOSEN` names the exceptions) and copied until the file has the wanted
+size; `copies.py` says how. What is timed is the import into a new case, without the start of the program: wall time
+or CPU time, whichever is less, for the machine may be shared.
+"""
+
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import copies
+import orjson
+from measure import Imported, imported
+
+GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden" / "ingest"
+LEAST = 15.0
+# One adapter of each large family of readers, for the questions of memory and of very long traces.
+FAMILIES = (
+    "otlp-spans",
+    "langchain-callbacks",
+    "openai-agents-trace",
+    "chat-messages",
+    "claude-code",
+    "autogen-core-log",
+    "crewai-events",
+    "google-adk-events",
+)
+# Samples that are more like what people have than the largest one.
+_CHOSEN = {"otlp-spans": "genai-delegation.in.jsonl"}
+# What identifies a run in formats without ids, and what would make all copies share one state.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "google-adk-database": ("clinic",),
+    "google-adk-debug": (
+        *("e-1", "e-2", "s-4", "child-1", "adk-11", "adk-21"),
+        *("ev-11", "ev-12", "ev-13", "ev-14", "ev-21", "ev-22", "ev-23"),
+    ),
+    "google-adk-evalset": ("clinic", "booking"),
+    "magpie": ("demo.json",),
+    "mast-log": ("abc_1",),
+    "privacylens": ("demo1", "demo2"),
+}
+# Contents that come so often on average make a format one that repeats its history.
+_REPEATING = 2.0
+# What costs more than decoding JSON and telling records, by adapter. docs/speed.md says more.
+_WHY = {
+    "google-adk-debug": "YAML",
+    "langgraph-updates": "Python repr in JSON",
+}
+# A record is sniffed and read, what it says is told and stored as rows of several tables, however small it is.
+_SMALL_US = 150
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast one adapter is.
+
+    Attributes:
+        adapter: its name.
+        sample: the golden sample that was copied.
+        megabytes: size of the file.
+        seconds: time of the import.
+        decode: seconds of decoding the same file with orjson and nothing else; 0 for text that is no JSON.
+        peak: largest resident set, in MB.
+        records: number of records; what one costs hardly depends on its size.
+        distinct: MB of contents, each counted once.
+        repeats: how often a byte of content was read on average.
+        items: events and sightings that were told.
+        kept: events of the file, as a part of those of its copies if each were imported alone.
+        note: what else there is to say.
+    """
+
+    adapter: str
+    sample: str
+    megabytes: float
+    seconds: float
+    decode: float
+    peak: float
+    records: int
+    distinct: float
+    repeats: float
+    items: int
+    kept: float
+    note: str = ""
+
+    @property
+    def rate(self) -> float:
+        """MB a second."""
+        return self.megabytes / self.seconds
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is fast enough, or it is known why it is not."""
+        return self.rate >= LEAST or bool(self.why)
+
+    @property
+    def why(self) -> str:
+        """What makes it slower than it should be, as far as that is known."""
+        if self.rate >= LEAST:
+            return ""
+        one = self.seconds / max(self.records, self.items) * 1e6
+        what = "record" if self.records >= self.items else "item"
+        small = f"{one:.0f} us, {what} of {self.megabytes / max(self.records, self.items) * 1e6:.0f} bytes"
+        return ", ".join(filter(None, (_WHY.get(self.adapter), small if one <= _SMALL_US else "")))
+
+    def row(self) -> tuple[str, ...]:
+        """As a line of the table."""
+        distinct = f"{self.distinct / self.seconds:.1f}" if self.repeats >= _REPEATING else ""
+        times = f"{self.seconds / self.decode:.0f}" if self.decode else ""
+        figures = (f"{self.megabytes:.1f}", f"{self.seconds:.2f}", f"{self.rate:.1f}", times, distinct)
+        record = f"{self.megabytes / self.records * 1e6:.0f}", f"{self.seconds / self.records * 1e6:.0f}"
+        met = "yes" if self.rate >= LEAST else "see why" if self.why else "NO"
+        return self.adapter, *figures, *record, f"{self.peak:.0f}", met, self.why, self.note
+
+
+COLUMNS = (
+    "adapter",
+    "MB",
+    "s",
+    "MB/s",
+    "x decode",
+    "distinct MB/s",
+    "bytes a record",
+    "us a record",
+    "peak MB",
+    "ok",
+    "why",
+    "details",
+)
+
+
+def adapters() -> list[str]:
+    """All adapters with a sample."""
+    return sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())
+
+
+def sample_of(adapter: str) -> Path:
+    """The golden sample that is copied."""
+    if adapter in _CHOSEN:
+        return GOLDEN / adapter / _CHOSEN[adapter]
+    return max((GOLDEN / adapter).glob("*.in.*"), key=lambda p: (p.stat().st_size, p.name))
+
+
+def measure(folder: Path, names: list[str], megabytes: float) -> Iterator[Speed]:
+    """Measure adapters one by one; one file at a time."""
+    for name in names:
+        yield _measure(folder, name, megabytes)
+
+
+def longer(folder: Path, names: list[str], megabytes: float) -> Iterator[tuple[str, float, str]]:
+    """Time of a MB in one trace of `megabytes`, as a multiple of that in one of a tenth: 1 where reading is linear."""
+    for name in names:
+        short, long = (_one_trace(folder, name, size) for size in (megabytes / 10, megabytes))
+        growth = (long[0] / megabytes) / (short[0] / (megabytes / 10))
+        yield name, growth, f"{short[1]:,} and {long[1]:,} events and sightings, {short[0]:.2f} and {long[0]:.2f} s"
+
+
+def _one_trace(folder: Path, adapter: str, megabytes: float) -> tuple[float, int]:
+    sample = sample_of(adapter)
+    path = folder / f"copies{sample.suffix}"
+    copies.write(path, sample, megabytes * 1e6, _NAMES.get(adapter, ()), one=True)
+    found = imported(path, folder)
+    path.unlink()
+    return min(found.seconds, found.cpu), found.events + found.sightings
+
+
+def _measure(folder: Path, adapter: str, megabytes: float) -> Speed:
+    sample = sample_of(adapter)
+    path = folder / f"copies{sample.suffix}"
+    alone = _alone(folder, sample)
+    number = copies.write(path, sample, megabytes * 1e6, _NAMES.get(adapter, ()))
+    size, decode = path.stat().st_size / 1e6, _decode(path)
+    found = imported(path, folder)
+    path.unlink()
+    return Speed(
+        adapter=adapter,
+        sample=sample.name,
+        megabytes=size,
+        seconds=min(found.seconds, found.cpu),
+        decode=decode,
+        peak=found.peak,
+        records=max(1, sum(found.outcomes.values())),
+        distinct=found.distinct / 1e6,
+        repeats=found.told / max(1, found.distinct),
+        items=found.events + found.sightings,
+        kept=found.events / (alone.events * number) if alone.events else 1.0,
+        note=_note(found, adapter),
+    )
+
+
+def _alone(folder: Path, sample: Path) -> Imported:
+    path = folder / f"one{sample.suffix}"
+    shutil.copy(sample, path)
+    found = imported(path, folder)
+    path.unlink()
+    return found
+
+
+def _decode(path: Path) -> float:
+    """Seconds of plain decoding, value by value as they stand in the file; of the processor, as imports are timed."""
+    return min(_decoded(path) for _ in range(3))
+
+
+def _decoded(path: Path) -> float:
+    started = time.process_time()
+    try:
+        with path.open("rb") as handle:
+            for line in handle:
+                orjson.loads(line.strip(b",\n")) if len(line) > 2 else None
+    except orjson.JSONDecodeError:
+        return 0.0
+    return time.process_time() - started
+
+
+def _note(found: Imported, adapter: str) -> str:
+    """Records that gave nothing, and records that another adapter took: samples hold such records on purpose."""
+    lost = {k: n for k, n in found.outcomes.items() if k not in ("mapped", "ignored") and n}
+    others = {k: n for k, n in found.dialects.items() if k != adapter}
+    return ", ".join(f"{n} {k}" for k, n in (lost | others).items())

@@ -1,0 +1,74 @@
+"""Which of the records that a reader was fed it has told of: kept small, for there may be millions.
+
+A row of a trace or of an actor alone says nothing of what a record holds.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator
+
+from earwitness.ingest.record import Emit, Place, Skip
+from earwitness.schema.model import Actor, Trace
+
+_FIELDS = 5
+
+
+class Accounts:
+    """The records of one reader of which nothing was told when they were fed, and what was told later.
+
+    Attributes:
+        readers: adapters and numbers of sources whose records were fed, in order.
+    """
+
+    def __init__(self) -> None:
+        self.readers: dict[tuple[str, int], int] = {}
+        self._waiting = array("q")
+        self._pointers: dict[int, str] = {}
+        self._told = array("q")
+
+    def enter(self, adapter: str, place: Place, emits: Iterable[Emit]) -> None:
+        """Enter a record with what was told when it was fed, of itself or of earlier ones."""
+        reader = self.readers.setdefault((adapter, place.source), len(self.readers))
+        known = False
+        for emit in emits:
+            if _of(emit.place, place):
+                known = known or _tells(emit)
+            else:
+                self.told(emit)
+        if not known:
+            if place.pointer:
+                self._pointers[len(self._waiting)] = place.pointer
+            self._waiting.extend((place.source, place.line, place.offset, place.length, reader))
+
+    def told(self, emit: Emit) -> None:
+        """Something was told of a record that was fed before."""
+        if not _tells(emit):
+            return
+        pointer = emit.place.pointer if self._pointers else ""
+        keys = [_key(emit.place, "")]
+        while pointer:  # the record may be a part of an envelope, and the item of a part of the record
+            keys.append(_key(emit.place, pointer))
+            pointer = pointer.rpartition("/")[0]
+        if self._told[-len(keys) :].tolist() != keys:
+            self._told.extend(keys)
+
+    def untold(self) -> Iterator[tuple[str, Place]]:
+        """The records of which nothing was told, with their adapters."""
+        told, names = set(self._told), [name for name, _ in self.readers]
+        for n in range(0, len(self._waiting), _FIELDS):
+            source, line, offset, length, reader = self._waiting[n : n + _FIELDS]
+            place = Place(line, offset, length, self._pointers.get(n, ""), source)
+            if _key(place, place.pointer) not in told:
+                yield names[reader], place
+
+
+def _tells(emit: Emit) -> bool:
+    return isinstance(emit, Skip) or not isinstance(emit.item, Trace | Actor)
+
+
+def _of(part: Place, record: Place) -> bool:
+    same = part.offset == record.offset and part.line == record.line and part.source == record.source
+    return same and part.pointer.startswith(record.pointer)
+
+
+def _key(place: Place, pointer: str) -> int:
+    return hash((place.source, place.line, place.offset, pointer))

@@ -1,0 +1,74 @@
+"""Agents that are called like tools: whose call it is may show only later in the record.
+
+A call of a tool is one of an agent where the record shows an agent of that name, or says so itself: then its arguments
+are a request and its result an answer. A name that merely looks like an agent's shows nothing.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from earwitness.ingest.record import Emit, Made
+from earwitness.ingest.spans.identity import slug
+from earwitness.schema.model import Actor, Delivery, Event, Loss
+from earwitness.schema.words import Grade
+
+_KINDS = {"C3": "request", "C4": "answer"}
+
+
+def same_name(name: str) -> str:
+    """A name as it is compared: SDKs make the name of a tool of an agent's (`Research Lead`, `research_lead`)."""
+    return (slug(name) if name.isascii() else "") or name
+
+
+class Delegation:
+    """The agents of a trace, and the calls that are of tools as long as no agent has their name."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, str] = {}
+        self._held: dict[str, list[Emit]] = {}
+
+    def agent(self, tool: str | None, caller: str | None) -> str | None:
+        """The agent that a tool of this name is; nobody calls itself."""
+        key = same_name(tool or "")
+        return None if caller is not None and key == same_name(caller) else self._agents.get(key)
+
+    def meet(self, agent: str) -> list[Emit]:
+        """An agent is seen; gives what was called by its name."""
+        known = self._agents.setdefault(same_name(agent), agent)
+        return list(as_delegation(self._held.pop(same_name(agent), ()), known, "structural"))
+
+    def hold(self, tool: str, emits: list[Emit]) -> None:
+        """Keep a call or a result until it is known whose it is."""
+        self._held.setdefault(same_name(tool), []).extend(emits)
+
+    def rest(self) -> list[Emit]:
+        """What stays of tools, at the end of the record."""
+        held, self._held = self._held, {}
+        return [emit for emits in held.values() for emit in emits]
+
+
+def as_delegation(emits: Iterable[Emit], agent: str, grade: Grade) -> Iterator[Emit]:
+    """A tool's call and result as the request to an agent and its answer."""
+    for emit in emits:
+        item = emit.item if isinstance(emit, Made) else None
+        if isinstance(item, Event) and item.channel in _KINDS and not _own(item, agent):
+            yield Made(_between_agents(item, agent, grade), emit.place)
+        elif isinstance(item, Loss) and item.channel in _KINDS:
+            yield Made(replace(item, channel="C2"), emit.place)
+        elif not (isinstance(item, Actor) and item.kind == "tool"):
+            yield emit
+
+
+def _between_agents(event: Event, agent: str, grade: Grade) -> Event:
+    kind = _KINDS[event.channel]
+    if event.channel == "C4":  # a call that was not allowed was answered by nobody
+        return replace(event, channel="C2", kind=kind, sender=agent if event.sender else None)
+    to = tuple(Delivery(agent, grade, d.delivered) for d in event.to if isinstance(d, Delivery))
+    return replace(event, channel="C2", kind=kind, to=to)
+
+
+def _own(event: Event, agent: str) -> bool:
+    """Whether an agent calls a tool of its own name."""
+    names = [event.sender] if event.channel == "C3" else [d.actor for d in event.to if isinstance(d, Delivery)]
+    return any(name and same_name(name) == same_name(agent) for name in names)

@@ -1,0 +1,113 @@
+"""Rows of LangGraph's checkpointers, from their own tables or a dump of them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from earwitness.ingest.langchain.checkpoints import Checkpoints, read
+from earwitness.ingest.langchain.unpack import ClosedError, CutError, UnpackError, unpack
+from earwitness.ingest.record import Place, Record, Skip
+from earwitness.ingest.shelf import Shelf
+from earwitness.schema.words import LossKind
+
+# Tables beside those of checkpoints that hold nothing of a run.
+_VERSIONS = ("checkpoint_migrations", "store_migrations", "vector_migrations")
+_WHERE = ("thread_id", "checkpoint_ns")
+_LOST: dict[LossKind, str] = {
+    "truncated": "stored values that were cut when they were written down",
+    "masked": "stored values that are encrypted or pickled",
+    "dropped": "stored values that cannot be read",
+}
+
+
+def kind_of(row: Any) -> str | None:
+    """Which table a row is of: `checkpoint`, `write`, `value` (PostgreSQL keeps values apart) or `version`."""
+    if not isinstance(row, dict):
+        return None
+    if row.get("_table") in _VERSIONS and row.keys() <= {"_table", "v"}:
+        return "version"
+    if not all(isinstance(row.get(key), str) for key in _WHERE):
+        return None
+    if isinstance(row.get("checkpoint_id"), str):
+        if "checkpoint" in row and "parent_checkpoint_id" in row:
+            return "checkpoint"
+        return "write" if "task_id" in row and isinstance(row.get("channel"), str) and "idx" in row else None
+    return "value" if isinstance(row.get("channel"), str) and "version" in row and "blob" in row else None
+
+
+@dataclass
+class Saved:
+    """The rows of one thread.
+
+    Attributes:
+        lost: values that could not be read, by the kind of loss.
+    """
+
+    place: Place
+    told: Checkpoints = field(init=False)
+    lost: dict[LossKind, int] = field(default_factory=dict)
+    _values: dict[tuple[str, str, str], tuple[int, int]] = field(default_factory=dict)
+    _shelf: Shelf = field(default_factory=Shelf)
+
+    def __post_init__(self) -> None:
+        self.told = Checkpoints(self.place, self._filled)
+
+    def add(self, kind: str, record: Record) -> Skip | None:
+        """Put a row aside; what is said of one that cannot be."""
+        row, place = record
+        column = {"checkpoint": "checkpoint", "value": "blob"}.get(kind) or ("value" if "value" in row else "blob")
+        try:
+            value = unpack(row.get("type"), row.get(column))
+        except UnpackError as error:
+            return self._lose(error, place)
+        adder = {"checkpoint": self._checkpoint, "write": self._write, "value": self._value}[kind]
+        return None if adder(row, value, place) else Skip("duplicate", "the same row was read before", place)
+
+    def _lose(self, error: UnpackError, place: Place) -> Skip:
+        kind: LossKind = "dropped"
+        if isinstance(error, CutError | ClosedError):
+            kind = "truncated" if isinstance(error, CutError) else "masked"
+        self.lost[kind] = self.lost.get(kind, 0) + 1
+        return Skip("masked" if kind == "masked" else "unparseable", str(error), place)
+
+    def _checkpoint(self, row: dict[str, Any], value: Any, place: Place) -> bool:
+        names = (*_WHERE, "checkpoint_id")
+        if isinstance(value, dict):  # values may be in a table of their own, and what is left out is empty
+            value = {**value, "channel_values": value.get("channel_values") or {}}
+        listed = {"config": {"configurable": {name: row[name] for name in names}}, "checkpoint": value}
+        return self.told.add(listed, read(listed, place))
+
+    def _write(self, row: dict[str, Any], value: Any, place: Place) -> bool:
+        number = row["idx"] if isinstance(row["idx"], int) else 0
+        # Numbers below zero are of errors and interrupts.
+        order = (str(row.get("task_path") or ""), str(row["task_id"]), number)
+        key = (row["checkpoint_id"], row["checkpoint_ns"])
+        return self.told.add_write(key, order, row["channel"], value, place)
+
+    def _value(self, row: dict[str, Any], value: Any, _: Place) -> bool:
+        key = (row["checkpoint_ns"], row["channel"], str(row["version"]))
+        if key in self._values:
+            return False
+        self._values[key] = self._shelf.put(value)
+        return True
+
+    def _filled(self, value: Any) -> Any:
+        """A checkpoint with its values put in, where they are kept apart."""
+        ns, state = value["config"]["configurable"]["checkpoint_ns"], value["checkpoint"]
+        versions = state.get("channel_versions")
+        for channel, version in versions.items() if self._values and isinstance(versions, dict) else ():
+            shelved = self._values.get((ns, channel, str(version)))
+            if shelved and channel not in state["channel_values"]:
+                found = self._shelf.get(shelved)
+                if found is not None:
+                    state["channel_values"][channel] = found
+        return value
+
+    def note_losses(self) -> None:
+        """Say in the trace what could not be read."""
+        ledger = self.told.graph.dialogue.ledger
+        for kind, n in self.lost.items():
+            ledger.lose(kind, None, _LOST[kind], n)
+
+    def close(self) -> None:
+        """Give the space back."""
+        self._shelf.close()
