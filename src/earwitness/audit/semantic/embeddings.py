@@ -5,6 +5,7 @@ sum of its words, each weighted by how rare it is.
 """
 
 from hashlib import sha256
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -70,12 +71,11 @@ def _open() -> tuple[Vectors, Any]:
     home = Path(spec.origin).parent
     table = _checked(home / "weights" / "l2_supercat_256.safetensors", WEIGHTS_SHA256)
     tokenizer = _checked(home / "tokenizers" / "l2_supercat_tokenizer_config.json", TOKENIZER_SHA256)
-    from tokenizers import Tokenizer
-
+    reader: Any = import_module("tokenizers").Tokenizer
     # A safetensors file of one tensor: length of the header, header, half floats to the end.
     begin = 8 + int.from_bytes(table[:8], "little")
     vectors = np.frombuffer(table, np.float16, offset=begin).reshape(-1, DIMENSIONS).astype(np.float32)
-    return vectors, Tokenizer.from_str(tokenizer.decode("utf-8"))
+    return vectors, reader.from_str(tokenizer.decode("utf-8"))
 
 
 def _checked(path: Path, wanted: str) -> bytes:
