@@ -1,6 +1,8 @@
 """The measuring detector with all forms: finds needles in contents and makes matches of them."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 import pyarrow as pa
@@ -16,7 +18,10 @@ from earwitness.audit.weak import settle
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress
 
-_SCAN_BYTES = 8 << 20
+_SCAN_BYTES, _THREADS = 4 << 20, 2
+Searched = tuple[pl.DataFrame, list[tuple[int, int, str]]]
+Search = Callable[[pa.Array], Searched]
+Ahead = tuple[pa.Array, pa.Array, "Future[Searched]"]
 # What each layer of encoding costs: the more, the less likely somebody reads it.
 _LAYER = 0.97
 
@@ -116,16 +121,32 @@ def _scan(case: Case, needles: Needles, progress: Progress) -> Fragments:
 
 
 def _scan_all(case: Case, finder: Finder, fragments: Fragments, progress: Progress) -> None:
+    """Two batches are searched at a time: most of a search runs outside the interpreter."""
+
+    def search(texts: pa.Array) -> Searched:
+        seen = list(views(texts))
+        return find(finder, texts, seen), fragments.find(seen)
+
     # A second cursor reads what the import committed while this transaction writes.
-    with case.con.cursor() as reading:
+    with case.con.cursor() as reading, ThreadPoolExecutor(_THREADS) as pool:
         reader = reading.sql("SELECT content, text FROM contents").to_arrow_reader(50_000)
         done = 0
-        for ids, texts in batches(reader, _SCAN_BYTES):
-            seen = list(views(texts))
-            _store(case, find(finder, texts, seen), ids)
-            fragments.gather(seen, ids)
+        for ids, texts, searched in _ahead(pool, search, batches(reader, _SCAN_BYTES)):
+            hits, pieces = searched.result()
+            _store(case, hits, ids)
+            fragments.keep(pieces, ids)
             done += texts.nbytes
             progress("scanning contents", done)
+
+
+def _ahead(pool: ThreadPoolExecutor, search: Search, read: Iterable[tuple[pa.Array, pa.Array]]) -> Iterator[Ahead]:
+    """Batches with their search under way, in order, and no more of them at once than threads and one."""
+    waiting: deque[Ahead] = deque()
+    for ids, texts in read:
+        waiting.append((ids, texts, pool.submit(search, texts)))
+        if len(waiting) > _THREADS:
+            yield waiting.popleft()
+    yield from waiting
 
 
 def find(finder: Finder, texts: pa.Array, seen: Sequence[View] | None = None) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from earwitness.audit.forms.finder import SCHEMA, Finder
 from earwitness.audit.forms.needles import Needles
 from earwitness.audit.forms.skeleton import compact
-from earwitness.audit.forms.tokens import digit_words
+from earwitness.audit.forms.tokens import Pieces
 from earwitness.audit.forms.views import View
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress
@@ -108,21 +108,19 @@ class Fragments:
         pieces = _pieces(needles)
         self.complete = len(pieces) <= _MOST_PIECES
         self.pieces = pieces if self.complete else pieces.clear()
-        self._tokens = frozenset(self.pieces["token"])
+        self._words = Pieces(self.pieces["token"])
         case.execute("CREATE OR REPLACE TEMP TABLE fragment (content UUID, nth BIGINT, token VARCHAR)")
 
-    def gather(self, seen: Sequence[View], ids: pa.Array) -> None:
-        """Keep the pieces among the words of a batch."""
-        if not self._tokens:
-            return
-        kept = [
-            (int(view.rows[at]), start, word)
-            for view in seen
-            for at, start, word in digit_words(view, _PIECE, _LONGEST - 1)
-            if word in self._tokens
-        ]
-        if kept:
-            rows, nth, words = zip(*kept, strict=True)
+    def find(self, seen: Sequence[View]) -> list[tuple[int, int, str]]:
+        """The pieces among the words of a batch: row, place and word."""
+        if not self._words:
+            return []
+        return [(int(view.rows[at]), start, word) for view in seen for at, start, word in self._words.find(view)]
+
+    def keep(self, found: list[tuple[int, int, str]], ids: pa.Array) -> None:
+        """Keep what was found in a batch."""
+        if found:
+            rows, nth, words = zip(*found, strict=True)
             columns = [ids.take(pa.array(rows)), pa.array(nth, pa.int64()), pa.array(words, pa.string())]
             self.case.insert("fragment", pa.table(columns, names=["content", "nth", "token"]))
 

@@ -1,6 +1,6 @@
 """Needles of a few characters, which an automaton would meet inside every other word: looked up as whole words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -30,41 +30,57 @@ class Tokens:
     def find(self, view: View) -> tuple[Ints, Ints, Ints]:
         """Pattern, start and stop of each word of the skeletons that is a key."""
         starts, stops = _words(view, self._longest)
-        codes = np.zeros(len(starts), np.uint64)
-        for step in range(self._longest):
-            inside = starts + step < stops
-            codes[inside] = (codes[inside] << np.uint64(8)) | view.data[starts[inside] + step]
+        codes = _codes(view, starts, stops, self._longest)
         at = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
         known = self._codes[at] == codes
         return self._patterns[at[known]], starts[known], stops[known]
 
 
+def _codes(view: View, starts: Ints, stops: Ints, longest: int) -> Codes:
+    """The first bytes of words, at most so many, as numbers."""
+    codes = np.zeros(len(starts), np.uint64)
+    for step in range(longest):
+        inside = starts + step < stops
+        codes[inside] = (codes[inside] << np.uint64(8)) | view.data[starts[inside] + step]
+    return codes
+
+
 def _words(view: View, longest: int) -> tuple[Ints, Ints]:
-    """Where words of at most so many bytes begin and end; no word goes over the end of its content."""
-    kept = view.kept
-    if not len(kept):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    first = np.empty(len(kept) + 1, np.bool_)
-    np.greater(kept[1:] - kept[:-1], 1, out=first[1:-1])
-    first[np.searchsorted(kept, view.bounds)] = True
-    first[[0, -1]] = True
-    at = np.flatnonzero(first)
-    starts, stops = kept[at[:-1]].astype(np.int64), kept[at[1:] - 1].astype(np.int64) + 1
+    """Where words of at most so many bytes begin and end."""
+    starts, stops = view.words
     short = stops - starts <= longest
     return starts[short], stops[short]
 
 
-def digit_words(view: View, shortest: int, longest: int) -> Iterator[tuple[int, int, str]]:
-    """Words of ASCII with a digit among them: index of the content in the view, place in its data, and the word."""
-    starts, stops = _words(view, longest)
-    long = stops - starts >= shortest
-    starts, stops = starts[long], stops[long]
-    digits = np.concatenate([[0], np.cumsum((view.data >= 48) & (view.data < 58), dtype=np.int32)])
-    told = digits[stops] > digits[starts]
-    starts, stops = starts[told], stops[told]
-    rows = np.searchsorted(view.bounds, starts, side="right") - 1
-    data = view.data.tobytes() if len(starts) else b""
-    for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
-        word = data[start:stop]
-        if word.isascii():
-            yield row, start, word.decode()
+class Pieces:
+    """Finds words with a digit among them that are pieces of something.
+
+    Args:
+        pieces: ASCII, in lower case.
+    """
+
+    def __init__(self, pieces: Iterable[str]) -> None:
+        self._pieces = frozenset(pieces)
+        lengths = [len(p) for p in self._pieces]
+        self._shortest, self._longest = min(lengths, default=0), max(lengths, default=0)
+        heads = {int.from_bytes(p[:LONGEST].encode(), "big") for p in self._pieces}
+        self._heads: Codes = np.array(sorted(heads), np.uint64)
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def find(self, view: View) -> Iterator[tuple[int, int, str]]:
+        """Index of the content in the view, place in its data, and the word."""
+        starts, stops = _words(view, self._longest)
+        digits = np.concatenate([[0], np.cumsum((view.data >= 48) & (view.data < 58), dtype=np.int32)])
+        told = (stops - starts >= self._shortest) & (digits[stops] > digits[starts])
+        starts, stops = starts[told], stops[told]
+        codes = _codes(view, starts, stops, LONGEST)
+        known = self._heads[np.minimum(np.searchsorted(self._heads, codes), len(self._heads) - 1)] == codes
+        starts, stops = starts[known], stops[known]
+        rows = np.searchsorted(view.bounds, starts, side="right") - 1
+        data = view.data.tobytes() if len(starts) else b""
+        for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
+            word = data[start:stop].decode("ascii", "replace")
+            if word in self._pieces:
+                yield row, start, word

@@ -6,6 +6,7 @@ replaced one by one; contents in other scripts are folded as code points.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +72,19 @@ class View:
     def span(self, rows: Ints, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
         """Byte positions in `data` as code points of the contents `rows` (indexes into `bounds`)."""
         return self._point(starts) - self.points[rows], self._point(stops - 1) + 1 - self.points[rows]
+
+    @cached_property
+    def words(self) -> tuple[Ints, Ints]:
+        """Where words begin and end in `data`; no word goes over the end of its content."""
+        kept = self.kept
+        if not len(kept):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        first = np.empty(len(kept) + 1, np.bool_)
+        np.greater(kept[1:] - kept[:-1], 1, out=first[1:-1])
+        first[np.searchsorted(kept, self.bounds)] = True
+        first[[0, -1]] = True
+        at = np.flatnonzero(first)
+        return kept[at[:-1]].astype(np.int64), kept[at[1:] - 1].astype(np.int64) + 1
 
     def _point(self, at: Ints) -> Ints:
         if self.origin is None:
