@@ -8,10 +8,20 @@ from earwitness.schema.columns import Table
 from earwitness.schema.tables_audit import AUDITED
 from earwitness.schema.tables_import import IMPORTED
 from earwitness.schema.tables_labels import LABELLED
+from earwitness.schema.tables_measures import MEASURED
+from earwitness.schema.tables_replay import REPLAYED
+from earwitness.schema.tables_study import STUDIED
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
-_TABLES: tuple[Table, ...] = (*IMPORTED, *AUDITED, *LABELLED)
+_TABLES: tuple[Table, ...] = (
+    *IMPORTED,
+    *AUDITED,
+    *MEASURED,
+    *LABELLED,
+    *REPLAYED,
+    *STUDIED,
+)
 
 TABLES: dict[str, Table] = {t.name: t for t in _TABLES}
 IMPORT_TABLES = tuple(t.name for t in _TABLES if t.stage == "import")
