@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CODE := src tests bench sample_traces/record
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test check format bench docs record lock clean
+.PHONY: setup demo test check format bench docs record lab notebooks lock clean
 
 setup: $(STAMP)
 
@@ -37,6 +37,14 @@ docs: setup
 # Runs the real frameworks again, each in an environment of its own.
 record: setup
 	$(BIN)/python sample_traces/record/run.py
+
+# The large laboratory corpus: 485 scenarios, six topologies, two frameworks.
+lab: setup
+	$(BIN)/python sample_traces/record/run.py lab
+
+# Runs the notebooks and stores what they print.
+notebooks: setup
+	$(BIN)/python tests/tools/notebooks.py
 
 bench: setup
 	$(BIN)/python bench/run.py
