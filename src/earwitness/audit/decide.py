@@ -6,6 +6,8 @@ Traces over which no rule of any kind stands are `unruled`: nothing in them is c
 
 from itertools import product
 
+from msgspec.json import decode, encode
+
 from earwitness.audit.namesakes import find_namesakes
 from earwitness.audit.rulesets import RuleSet
 from earwitness.schema.case import Case
@@ -162,14 +164,34 @@ def decide(case: Case, policy: Policy | None, rules: RuleSet) -> int:
     else:
         case.execute("CREATE OR REPLACE TEMP TABLE namesakes (trace INTEGER, value BIGINT)")
     case.execute(_OCCURRENCES.format(floor=_floor(given), spared=spared))
-    case.execute(_QUESTIONS)
-    case.execute(_TERMS.format(effects=effects))
-    case.execute(_ANSWERS)
+    answer(case, rules)
     case.execute(_RULINGS.format(effects=effects, given="true" if policy else "false"))
     case.execute(_VERDICTS.format(default=given.default, closed=f"{closed}::VARCHAR[]"))
     for table in ("occurrence", "question", "term", "answer", "namesakes"):
         case.execute(f"DROP TABLE {table}")
+    # Only what the tables do not hold; no value that the file gives inline.
+    kept = Policy(
+        default=given.default, fallback=given.fallback, confidence=given.confidence, transforms=given.transforms
+    )
+    case.set_meta("policy", encode(kept).decode())
     return case.count("verdicts")
+
+
+def answer(case: Case, rules: RuleSet) -> None:
+    """Ask the rules in force every distinct question of the temporary table `occurrence`; leaves `question`, `term`
+    and `answer`: which rules forbid and allow it, by field alone and by the recipient too.
+
+    Questions are the columns trace, scenario, channel, recipient, attribute, value_type, subject, kind, position and
+    roles of `occurrence`, whatever else it holds.
+    """
+    effects = ", ".join(f"'{e}'" for e in rules.effects)
+    for statement in (_QUESTIONS, _TERMS.format(effects=effects), _ANSWERS):
+        case.execute(statement)
+
+
+def in_force(case: Case) -> Policy:
+    """The policy by which the case was judged: its default, fallbacks, floors and transforms."""
+    return decode(case.meta("policy") or "{}", type=Policy)
 
 
 def _floor(policy: Policy) -> str:

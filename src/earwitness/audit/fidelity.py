@@ -204,12 +204,6 @@ def nearest(wrong: Iterable[Wrong]) -> Iterator[Wrong]:
     return iter(best.values())
 
 
-FIDELITY = """
-    SELECT t.framework, f.channel, count(*) FILTER (f.verdict = 'exact') AS k, count(*) AS n
-    FROM fidelity f JOIN traces t USING (trace) GROUP BY t.framework, f.channel
-"""
-
-
 def fidelity(case: Case) -> list[dict[str, Any]]:
     """Counts by framework, channel and value type, with the share told exactly."""
     rows = case.rows(f"""

@@ -15,6 +15,10 @@ from earwitness.schema.views import IN_SCOPE
 # In a registry of so many subjects what is no identifier is met by chance.
 CROWD = 100
 
+SEEN = """
+    SELECT DISTINCT e.trace, m.value FROM matches m
+    JOIN events e ON e.content = m.content AND (m.event IS NULL OR m.event = e.event) WHERE m.standing = 'confirmed'
+"""
 _FIND = f"""
     CREATE OR REPLACE TEMP TABLE namesakes AS
     WITH person AS (
@@ -25,9 +29,8 @@ _FIND = f"""
     found AS (
         SELECT DISTINCT e.trace, v.value, v.subject, v.identifies AND v.key NOT IN (SELECT key FROM shared) AS sure,
                v.crowd >= {CROWD} OR v.key IN (SELECT key FROM shared) AS questionable
-        FROM matches m JOIN events e ON e.content = m.content AND (m.event IS NULL OR m.event = e.event)
-        JOIN traces t USING (trace) JOIN person v ON v.value = m.value
-        WHERE m.standing = 'confirmed' AND {IN_SCOPE.format(trace="e.trace", scenario="t.scenario")}
+        FROM ({{seen}}) e JOIN traces t USING (trace) JOIN person v ON v.value = e.value
+        WHERE {IN_SCOPE.format(trace="e.trace", scenario="t.scenario")}
     ), meant AS (
         SELECT trace, subject FROM found WHERE sure
         UNION SELECT trace, unnest(subjects) FROM rules WHERE trace IS NOT NULL
@@ -37,13 +40,18 @@ _FIND = f"""
 """
 
 
-def find_namesakes(case: Case) -> int:
-    """Leave the temporary table `namesakes` (trace, value), after detection; gives the number of its rows."""
+def find_namesakes(case: Case, seen: str = SEEN) -> int:
+    """Leave the temporary table `namesakes` (trace, value), after detection; gives the number of its rows.
+
+    Args:
+        case: its values described, and what was found.
+        seen: SQL, which values (trace, value) are found.
+    """
     rows = case.rows("SELECT value, attribute, text, value_type FROM vault WHERE subject IS NOT NULL")
     sure = [value for value, attribute, text, kind in rows if kind_of(attribute, text, kind) in ("id", "email")]
     case.con.register("identifying", pa.table({"value": pa.array(sure, pa.int64())}))
     try:
-        case.execute(_FIND)
+        case.execute(_FIND.format(seen=seen))
     finally:
         case.con.unregister("identifying")
     return case.count("namesakes")

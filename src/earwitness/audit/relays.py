@@ -95,7 +95,7 @@ def exposures_by_route(case: Case) -> dict[str, Rate]:
 
 # -- required relays --------------------------------------------------------------------------------------------------
 
-_RELAYS = """
+RELAYS = """
     WITH talk AS (
         SELECT DISTINCT f.trace, f.sender, f.recipient FROM flows f
         JOIN parties p ON p.trace = f.trace AND p.actor = f.sender AND p.kind = 'agent'
@@ -146,7 +146,7 @@ def relay_operations(case: Case, *, introduced: bool = False) -> pl.DataFrame:
         position (of `next`), outcome: `passed`, `failed` (it held the value and spoke without it), `silent` (it did
         not speak to `next` after it knew), `not-held`.
     """
-    frame = case.frame(_RELAYS)
+    frame = case.frame(RELAYS)
     return frame.filter(pl.col("position") == "introduced") if introduced else frame
 
 

@@ -14,8 +14,11 @@ FINDINGS, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 _COMMANDS = {
     "audit": "earwitness.cli.audit",
+    "baseline": "earwitness.cli.baseline",
     "calibrate": "earwitness.cli.calibrate",
+    "compare": "earwitness.cli.compare",
     "demo": "earwitness.cli.demo",
+    "distinguish": "earwitness.cli.distinguish",
     "dossier": "earwitness.cli.dossier",
     "evaluate": "earwitness.cli.evaluate",
     "export": "earwitness.cli.export",
@@ -27,8 +30,11 @@ _COMMANDS = {
     "judge": "earwitness.cli.judge",
     "label": "earwitness.cli.label",
     "map": "earwitness.cli.map",
+    "measures": "earwitness.cli.measures",
     "paths": "earwitness.cli.paths",
     "policy": "earwitness.cli.policy",
+    "reconstruct": "earwitness.cli.reconstruct",
+    "replay": "earwitness.cli.replay",
     "report": "earwitness.cli.report",
     "schema": "earwitness.cli.schema",
     "subject": "earwitness.cli.subject",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from earwitness.cli import FINDINGS
+from earwitness.cli.cells import ATTRIBUTES, manifests, set_attributes
 from earwitness.cli.common import MAP, PATH, load, new_case, print_json, watching
 from earwitness.cli.tiers import tier_options, tiers_of
 from earwitness.schema.errors import CaseError
@@ -27,6 +28,7 @@ from earwitness.schema.errors import CaseError
     "--case", "case_path", type=PATH, help="Keep the case in this DuckDB file; without TRACES, judge it again."
 )
 @MAP
+@ATTRIBUTES
 @tier_options
 @click.option("-o", "--output", type=PATH, help="Folder for report.html, report.json and case.duckdb.")
 @click.option("--replace", is_flag=True, help="Write over an existing case.")
@@ -68,12 +70,13 @@ def command(
 def _fresh(
     traces: tuple[Path, ...], case_path: Path | None, output: Path | None, replace: bool, asked: dict[str, Any]
 ) -> bool:
-    request = _request(asked)
+    request, tables = _request(asked), manifests(asked["attributes"])
     if output:
         output.mkdir(parents=True, exist_ok=True)
     place = case_path or (output / "case.duckdb" if output else None)
     with new_case(place, replace=replace or case_path is None) as case, watching(quiet=asked["as_json"]) as progress:
         load(case, traces, progress, asked["mapping"])
+        set_attributes(case, tables)
         return _judge(case, request, output, asked, progress, kept=place is not None)
 
 
@@ -82,12 +85,13 @@ def _reaudit(case_path: Path | None, output: Path | None, asked: dict[str, Any])
 
     if case_path is None:
         raise click.UsageError("give TRACES to audit, or --case FILE to judge a case again")
-    request = _request(asked)
+    request, tables = _request(asked), manifests(asked["attributes"])
     with Case(case_path, create=False) as case, watching(quiet=asked["as_json"]) as progress:
         if not case.count("traces"):
             raise CaseError(
                 f"{case_path}: holds no traces; import some with `earwitness import TRACES --case ... --replace`"
             )
+        set_attributes(case, tables)
         return _judge(case, request, output, asked, progress, kept=True)
 
 

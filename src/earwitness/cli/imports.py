@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from earwitness.cli.cells import ATTRIBUTES, manifests, set_attributes
 from earwitness.cli.common import MAP, PATH, load, new_case, watching
 
 
@@ -11,20 +12,26 @@ from earwitness.cli.common import MAP, PATH, load, new_case, watching
 @click.argument("traces", nargs=-1, required=True, type=PATH)
 @click.option("--case", "case_path", required=True, type=PATH, help="DuckDB file to make.")
 @MAP
+@ATTRIBUTES
 @click.option("--replace", is_flag=True, help="Write over an existing case.")
-def command(traces: tuple[Path, ...], case_path: Path, mapping: Path | None, replace: bool) -> None:
+def command(
+    traces: tuple[Path, ...], case_path: Path, mapping: Path | None, attributes: tuple[Path, ...], replace: bool
+) -> None:
     """Import traces into a case, to be audited later with `earwitness audit --case FILE`.
 
     \b
-    Example:
+    Examples:
       earwitness import runs/ --case runs.duckdb
+      earwitness import runs/ --attributes cells.csv --case runs.duckdb
 
     \b
     In Python:
       with Case("runs.duckdb") as case: Loader(case).load([Path("runs")])
     """
+    tables = manifests(attributes)
     with new_case(case_path, replace=replace) as case, watching(quiet=False) as progress:
         sources = load(case, traces, progress, mapping)
+        set_attributes(case, tables)
         outcomes = case.rows("SELECT outcome, sum(records)::BIGINT FROM outcomes GROUP BY outcome ORDER BY outcome")
         counts = ", ".join(f"{n:,} {outcome}" for outcome, n in outcomes)
         held = ", ".join(f"{case.count(t):,} {t}" for t in ("traces", "events", "sightings"))

@@ -6,7 +6,9 @@ import click
 @click.command("schema")
 @click.argument("table", required=False)
 @click.option(
-    "--json-schema", type=click.Choice(["canonical", "audit", "inspect"]), help="Print a JSON Schema instead."
+    "--json-schema",
+    type=click.Choice(["canonical", "audit", "inspect", "compare"]),
+    help="Print a JSON Schema instead.",
 )
 def command(table: str | None, json_schema: str | None) -> None:
     """Print the tables of a case, or a JSON Schema of what goes in and out.

@@ -171,7 +171,9 @@ def _connect(path: Path | None, create: bool, read_only: bool) -> duckdb.DuckDBP
         raise CaseError(f"{path}: cannot be opened as a case: {_first_line(error)}") from None
     con.execute(f"SET memory_limit = '{MEMORY_LIMIT}'" if path else "SELECT 1").fetchall()
     con.execute("SET preserve_insertion_order = false").fetchall()
-    con.execute("SET enable_progress_bar = false").fetchall()
+    # In Jupyter without ipywidgets there is no bar, and DuckDB refuses to be told that there shall be none.
+    if con.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
+        con.execute("SET enable_progress_bar = false").fetchall()
     return con
 
 

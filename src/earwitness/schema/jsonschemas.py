@@ -8,12 +8,12 @@ import msgspec
 
 from earwitness.schema.model import Item
 
-NAMES = ("canonical", "audit", "inspect")
+NAMES = ("canonical", "audit", "inspect", "compare")
 
 
 @cache
 def read_schema(name: str) -> str:
-    """The text of a shipped schema: `canonical`, `audit` or `inspect`."""
+    """The text of a shipped schema: `canonical`, `audit`, `inspect` or `compare`."""
     return (files("earwitness.schema") / f"{name}.schema.json").read_text("utf-8")
 
 

@@ -1,0 +1,1 @@
+"""Two bodies of runs held against each other: measures, exposures, verdicts, baselines."""

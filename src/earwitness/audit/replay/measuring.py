@@ -1,0 +1,112 @@
+"""Changed texts measured again, by the detector of the audit itself: a case of its own is filled with them and matched.
+
+What the audit does to texts is done to them, with the same values in the same scopes, weak values and suspected ones
+included. Values split over messages are looked for in what each sender would have sent, in its order.
+"""
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+
+from earwitness.audit.match_forms import match_forms
+from earwitness.audit.match_literal import match_literally
+from earwitness.audit.promote import soften
+from earwitness.audit.rulesets import RuleSet
+from earwitness.schema.case import Case
+from earwitness.schema.progress import Progress
+
+_MEMORY = "200MB"
+# What a plan leaves of each event: every text that somebody received, each of them once.
+_OUTBOX = """
+    CREATE OR REPLACE TEMP TABLE rp_outbox AS
+    SELECT p.plan, e.trace, coalesce(f.sender, '') AS sender, e.seq, f.event, e.channel,
+           coalesce(t.changed, e.content) AS content, bool_or(t.changed IS NOT NULL AND t.text IS NOT NULL) AS touched
+    FROM (SELECT DISTINCT plan FROM rp_sent) p CROSS JOIN flows f JOIN events e USING (event)
+    JOIN rp_flow c ON c.event = f.event AND c.recipient IS NOT DISTINCT FROM f.recipient
+    LEFT JOIN rp_sent s ON s.plan = p.plan AND s.class = c.class
+    LEFT JOIN replay_texts t ON t.variant = s.variant
+    GROUP BY ALL
+"""
+_STREAMS = """
+    CREATE OR REPLACE TEMP TABLE rp_stream AS
+    SELECT plan, trace, sender, md5(concat_ws('|', trace, sender, list(struct_pack(e := event, c := content)
+               ORDER BY seq, event, content)))::UUID AS stream
+    FROM rp_outbox GROUP BY plan, trace, sender HAVING bool_or(touched)
+"""
+_NEW = """
+    CREATE OR REPLACE TEMP TABLE rp_copy AS
+    SELECT row_number() OVER (ORDER BY n.stream, o.seq, o.event, o.content) - 1 AS copy, n.stream, o.event, o.trace,
+           o.seq, o.channel, o.content
+    FROM (SELECT stream, min(plan) AS plan, any_value(trace) AS trace, any_value(sender) AS sender FROM rp_stream
+          WHERE stream NOT IN (SELECT stream FROM replay_streams) GROUP BY stream) n
+    JOIN rp_outbox o ON o.plan = n.plan AND o.trace = n.trace AND o.sender = n.sender
+"""
+_VAULT = """
+    SELECT * FROM vault WHERE scope <> 'trace' OR trace IN (SELECT trace FROM rp_copy)
+"""
+_CONTENTS = """
+    SELECT DISTINCT ON (content) content, text FROM (
+        SELECT changed AS content, text FROM replay_texts WHERE text IS NOT NULL
+        UNION ALL SELECT content, text FROM contents)
+    WHERE content IN (SELECT content FROM rp_copy)
+"""
+_EVENTS = """
+    SELECT copy AS event, trace, seq, channel, stream::VARCHAR AS sender, content FROM rp_copy ORDER BY copy
+"""
+_TRACES = "SELECT * FROM traces WHERE trace IN (SELECT trace FROM rp_copy)"
+# Matches of whole texts that were measured before stand already.
+_KEEP = """
+    INSERT INTO replay_matches
+    WITH found AS (SELECT * REPLACE (content::UUID AS content) FROM measured)
+    SELECT m.content, m.value, m.start, m.stop, m.form, m.confidence, m.standing, NULL, NULL
+    FROM found m WHERE m.event IS NULL AND m.content IN (SELECT changed FROM replay_texts WHERE text IS NOT NULL)
+      AND (m.content, m.value) NOT IN (SELECT (content, value) FROM replay_matches WHERE stream IS NULL)
+    UNION ALL
+    SELECT m.content, m.value, m.start, m.stop, m.form, m.confidence, m.standing, c.stream, c.event
+    FROM found m JOIN rp_copy c ON c.copy = m.event
+"""
+
+
+def measure_again(case: Case, rules: RuleSet, progress: Progress) -> int:
+    """Fill `replay_matches` for all that `rp_sent` delivers and that was not measured before; gives the messages read.
+
+    Leaves `rp_outbox` and `rp_stream` (plan, trace, sender, stream).
+    """
+    for statement in (_OUTBOX, _STREAMS, _NEW):
+        case.execute(statement)
+    copies = case.count("rp_copy")
+    if copies:
+        with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "again.duckdb") as again:
+            # Beside the case that is open already it has to do with less.
+            again.execute(f"SET memory_limit = '{_MEMORY}'")
+            _fill(case, again)
+            _match(again, rules, progress)
+            _collect(case, again)
+        case.execute("INSERT INTO replay_streams SELECT DISTINCT ON (stream) stream, trace, sender FROM rp_stream "
+                     "WHERE stream NOT IN (SELECT stream FROM replay_streams)")  # fmt: skip
+    case.execute("DROP TABLE rp_copy")
+    return copies
+
+
+def _fill(case: Case, again: Case) -> None:
+    for table, query in (("traces", _TRACES), ("vault", _VAULT), ("contents", _CONTENTS), ("events", _EVENTS)):
+        for batch in case.con.sql(query).to_arrow_reader(20_000):
+            again.insert(table, pa.Table.from_batches([batch]))
+
+
+def _match(again: Case, rules: RuleSet, progress: Progress) -> None:
+    if rules.forms:
+        match_forms(again, progress)
+    else:
+        match_literally(again, rules, progress)
+    soften(again)
+
+
+def _collect(case: Case, again: Case) -> None:
+    found = again.arrow("SELECT content, value, start, stop, form, confidence, standing, event FROM matches")
+    case.con.register("measured", found)
+    try:
+        case.execute(_KEEP)
+    finally:
+        case.con.unregister("measured")

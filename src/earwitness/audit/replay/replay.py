@@ -1,0 +1,157 @@
+"""A replay: a tuple of steps over the tables of an audited case, each condition on the same events and values."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import msgspec
+
+from earwitness.audit.decide import in_force
+from earwitness.audit.replay import costs, outcome, texts
+from earwitness.audit.replay.condition import SETTINGS, Condition, Plan, Setting, plans
+from earwitness.audit.replay.figures import count_figures
+from earwitness.audit.replay.judging import act, decides_by, judge
+from earwitness.audit.replay.measuring import measure_again
+from earwitness.audit.replay.places import find_places
+from earwitness.audit.replay.spans import gather, look
+from earwitness.audit.rulesets import DEFAULT, RULE_SETS, RuleSet
+from earwitness.audit.transform.keys import Keys
+from earwitness.audit.transform.options import Options
+from earwitness.audit.transform.toolkit import Toolkit
+from earwitness.schema.case import Case
+from earwitness.schema.errors import MissingExtraError
+from earwitness.schema.policy import Policy
+from earwitness.schema.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a replay.
+
+    Attributes:
+        conditions: those to replay.
+        keys: of the transforms.
+        settings: which recipients count as known: each condition is replayed in each.
+        progress: told what is being done.
+    """
+
+    conditions: Sequence[Condition]
+    keys: Keys
+    settings: tuple[Setting, ...] = SETTINGS
+    progress: Progress = field(default=silent)
+
+
+@dataclass
+class State:
+    """What the steps hand on besides tables."""
+
+    request: Request
+    policy: Policy
+    rules: RuleSet
+    plans: list[Plan]
+    kits: dict[bool, Toolkit]
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+Step = Callable[[Case, State], None]
+
+
+def _forget(case: Case, state: State) -> None:
+    """What was measured with other values does not hold any more."""
+    detected = f"{case.meta('detected')} {state.rules.name}"
+    if case.meta("measured_again") != detected:
+        case.clear("replay_matches", "replay_streams")
+        case.set_meta("measured_again", detected)
+
+
+def _places(case: Case, state: State) -> None:
+    find_places(case, state.rules, state.request.progress)
+    gather(case)
+    for statement in (*outcome.PREPARE, *texts.PREPARE, *costs.PREPARE):
+        case.execute(statement)
+
+
+def _decide(case: Case, state: State) -> None:
+    """Detect and judge once for plans that do both alike; decide for each."""
+    case.clear("replay_deliveries")
+    state.plans.sort(key=_alike)
+    for _, some in groupby(list(state.plans), key=_alike):
+        _decide_alike(case, state, list(some))
+    state.plans.sort(key=lambda p: p.number)
+
+
+def _alike(plan: Plan) -> tuple[str, str]:
+    return plan.condition.detector, plan.condition.attributes
+
+
+def _decide_alike(case: Case, state: State, alike: list[Plan]) -> None:
+    condition = alike[0].condition
+    try:
+        look(case, condition, state.rules, state.request.progress)
+    except MissingExtraError as error:
+        state.skipped |= {p.condition.name: str(error) for p in alike}
+        state.plans = [p for p in state.plans if p not in alike]
+        return
+    travels = any(p.condition.decision.startswith("topology") for p in alike)
+    judge(case, state.policy, state.rules, travels=travels)
+    case.execute(outcome.SPOTS)
+
+    def key(plan: Plan) -> str:
+        return decides_by(plan, state.policy)
+
+    for _, same in groupby(sorted(alike, key=key), key=key):
+        some = list(same)
+        state.request.progress(f"deciding: {some[0].condition.name}, {some[0].setting}", 0)
+        act(case, some[0], state.policy)
+        for plan in some:
+            outcome.handle(case, plan)
+            costs.note_collateral(case, plan)
+        texts.send(case, some, state.kits)
+
+
+def _transform(case: Case, state: State) -> None:
+    texts.make_texts(case, state.kits, state.request.progress)
+
+
+def _measure(case: Case, state: State) -> None:
+    measure_again(case, state.rules, state.request.progress)
+
+
+def _conclude(case: Case, state: State) -> None:
+    outcome.conclude(case, state.plans, state.policy, state.rules)
+
+
+def _count(case: Case, state: State) -> None:
+    costs.note_kept(case)
+    count_figures(case)
+
+
+def _tidy(case: Case, state: State) -> None:
+    for (name,) in case.rows("SELECT table_name FROM duckdb_tables() WHERE temporary AND table_name LIKE 'rp\\_%' "
+                             "ESCAPE '\\'"):  # fmt: skip
+        case.execute(f'DROP TABLE "{name}"')
+
+
+STEPS: tuple[Step, ...] = (_forget, _places, _decide, _transform, _measure, _conclude, _count, _tidy)
+
+
+def replay(case: Case, request: Request, steps: Sequence[Step] = STEPS) -> dict[str, str]:
+    """Replay conditions over an audited case; gives those that were left out, and why. All or nothing.
+
+    Detections, places, changed texts and what was measured in them are kept in the case, so that a replay under
+    another policy need not look at a text again.
+    """
+    known = plans(list(request.conditions), request.settings)
+    kits = {b: Toolkit(request.keys, Options(backstop=b)) for b in (True, False)}
+    state = State(request, in_force(case), _rules(case), known, kits)
+    parameters = {"conditions": [c.name for c in request.conditions], "settings": list(request.settings)}
+    with case.stage("replay", parameters):
+        for step in steps:
+            step(case, state)
+    return state.skipped
+
+
+def _rules(case: Case) -> RuleSet:
+    """The rule set of the last audit."""
+    told = case.one("SELECT parameters FROM runs WHERE stage = 'decide' ORDER BY run DESC LIMIT 1")
+    return RULE_SETS.get(msgspec.json.decode(told)["rules"], DEFAULT) if told else DEFAULT
