@@ -40,7 +40,7 @@ record: setup
 
 # The large laboratory corpus: 485 scenarios, six topologies, two frameworks.
 lab: setup
-	$(BIN)/python sample_traces/record/run.py lab
+	$(BIN)/python sample_traces/record/lab.py --scenarios 485 --out lab-large
 
 # Runs the notebooks and stores what they print.
 notebooks: setup
@@ -53,4 +53,4 @@ lock: setup
 	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
 
 clean:
-	rm -rf $(VENV) build dist demo-report .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) build dist demo-report lab-large .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

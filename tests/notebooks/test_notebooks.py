@@ -198,8 +198,12 @@ def test_relays(run: Callable[[str], Any], truth: pl.DataFrame) -> None:
     drawn = figures(run("03"))
     usual = truth.filter((pl.col("horizon") == 5) & (pl.col("pair") == "tau") & (pl.col("topology") != "CW-2"))
     for framework, name in (("langgraph", "LangGraph"), ("autogen", "AutoGen")):
-        for hops, (k, n) in by_distance(usual.filter(pl.col("framework") == framework)).items():
-            assert drawn[f"{name}, {hops}"] == (k, n)
+        counted = by_distance(usual.filter(pl.col("framework") == framework))
+        assert [drawn[f"{name}, {hops}"] for hops, (_, n) in counted.items() if n >= 100] == [
+            told for told in counted.values() if told[1] >= 100
+        ]
+        out = "\n".join(texts(run("03")))
+        assert all(f"not drawn: {name}, {hops}: {k} of {n}," in out for hops, (k, n) in counted.items() if n < 100)
     assert drawn["by shared state (C5), AutoGen"][0] == 0
     k, n = drawn["by shared state (C5), LangGraph"]
     assert k > n / 2

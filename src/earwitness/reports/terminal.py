@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from earwitness.reports.linked import sentence
-from earwitness.reports.text import interval, percent, plain
+from earwitness.reports.text import interval, natural, percent, plain
 from earwitness.schema.words import CHANNEL_TITLES
 
 # Which measures stand in which table, and what the table is called.
@@ -27,7 +27,7 @@ def print_audit(console: Console, report: dict[str, Any]) -> None:
     """Print a report object (`earwitness.reports.summary.summary`)."""
     _head(console, report)
     for title, names in _TABLES:
-        _measures(console, title, [m for name in names for m in report["measures"] if m["name"] == name])
+        _measures(console, title, [m for name in names for m in _rows(report["measures"], name)])
     _coverage(console, report["coverage"])
     _detection(console, report["detection"])
     _exposures(console, report)
@@ -36,6 +36,14 @@ def print_audit(console: Console, report: dict[str, Any]) -> None:
     if "labels" in report:
         _labels(console, report["labels"])
     _notes(console, report["notes"])
+
+
+def _rows(measures: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Figures of a measure, `P2P-4` before `P2P-10`; without those over what is verifiable that say the same again."""
+    base = name.removesuffix("_verifiable")
+    said = [(m["group"], m["k"], m["n"]) for m in measures if m["name"] == base != name]
+    kept = [m for m in measures if m["name"] == name and (m["group"], m["k"], m["n"]) not in said]
+    return sorted(kept, key=lambda m: [natural(str(v)) for v in m["group"].values()])
 
 
 def _head(console: Console, report: dict[str, Any]) -> None:

@@ -1,6 +1,10 @@
 """Trace text on a terminal: hostile until proven plain."""
 
+import re
+
 from rich.markup import escape
+
+_DIGITS = re.compile(r"(\d+)")
 
 
 def plain(text: object) -> str:
@@ -17,3 +21,9 @@ def percent(rate: float | None) -> str:
 def interval(low: float, high: float) -> str:
     """An interval of fractions as percent."""
     return f"[{100 * low:.2f}, {100 * high:.2f}]"
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A key that sorts `P2P-4` before `P2P-10`."""
+    parts = _DIGITS.split(name)
+    return [(0, int(p), "") if p.isdecimal() and p.isascii() else (1, 0, p) for p in parts if p]

@@ -5,6 +5,7 @@ included. Values split over messages are looked for in what each sender would ha
 """
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,36 +13,41 @@ import pyarrow as pa
 from earwitness.audit.match_forms import match_forms
 from earwitness.audit.match_literal import match_literally
 from earwitness.audit.promote import soften
+from earwitness.audit.replay.condition import Plan
 from earwitness.audit.rulesets import RuleSet
-from earwitness.schema.case import Case
+from earwitness.schema.case import MEMORY_LIMIT, Case
 from earwitness.schema.progress import Progress
 
 _MEMORY = "200MB"
 # What a plan leaves of each event: every text that somebody received, each of them once.
 _OUTBOX = """
     CREATE OR REPLACE TEMP TABLE rp_outbox AS
-    SELECT p.plan, e.trace, coalesce(f.sender, '') AS sender, e.seq, f.event, e.channel,
-           coalesce(t.changed, e.content) AS content, bool_or(t.changed IS NOT NULL AND t.text IS NOT NULL) AS touched
-    FROM (SELECT DISTINCT plan FROM rp_sent) p CROSS JOIN flows f JOIN events e USING (event)
-    JOIN rp_flow c ON c.event = f.event AND c.recipient IS NOT DISTINCT FROM f.recipient
-    LEFT JOIN rp_sent s ON s.plan = p.plan AND s.class = c.class
+    SELECT f.trace, coalesce(f.sender, '') AS sender, f.seq, f.event, f.channel,
+           coalesce(t.changed, f.content) AS content, bool_or(t.text IS NOT NULL) AS touched
+    FROM flows f JOIN rp_flow c ON c.event = f.event AND c.recipient IS NOT DISTINCT FROM f.recipient
+    LEFT JOIN rp_sent s ON s.plan = {plan} AND s.class = c.class
     LEFT JOIN replay_texts t ON t.variant = s.variant
     GROUP BY ALL
 """
 _STREAMS = """
-    CREATE OR REPLACE TEMP TABLE rp_stream AS
-    SELECT plan, trace, sender, md5(concat_ws('|', trace, sender, list(struct_pack(e := event, c := content)
+    INSERT INTO rp_stream
+    SELECT {plan}, trace, sender, md5(concat_ws('|', trace, sender, list(struct_pack(e := event, c := content)
                ORDER BY seq, event, content)))::UUID AS stream
-    FROM rp_outbox GROUP BY plan, trace, sender HAVING bool_or(touched)
+    FROM rp_outbox GROUP BY trace, sender HAVING bool_or(touched)
 """
 _NEW = """
-    CREATE OR REPLACE TEMP TABLE rp_copy AS
-    SELECT row_number() OVER (ORDER BY n.stream, o.seq, o.event, o.content) - 1 AS copy, n.stream, o.event, o.trace,
-           o.seq, o.channel, o.content
-    FROM (SELECT stream, min(plan) AS plan, any_value(trace) AS trace, any_value(sender) AS sender FROM rp_stream
-          WHERE stream NOT IN (SELECT stream FROM replay_streams) GROUP BY stream) n
-    JOIN rp_outbox o ON o.plan = n.plan AND o.trace = n.trace AND o.sender = n.sender
+    INSERT INTO rp_copy
+    SELECT (SELECT count(*) FROM rp_copy) + row_number() OVER (ORDER BY s.stream, o.seq, o.event, o.content) - 1,
+           s.stream, o.event, o.trace, o.seq, o.channel, o.content
+    FROM rp_stream s JOIN rp_outbox o ON o.trace = s.trace AND o.sender = s.sender
+    WHERE s.plan = {plan} AND s.stream NOT IN (SELECT stream FROM replay_streams)
+      AND s.stream NOT IN (SELECT stream FROM rp_copy)
 """
+_PREPARE = (
+    "CREATE OR REPLACE TEMP TABLE rp_stream (plan INTEGER, trace INTEGER, sender VARCHAR, stream UUID)",
+    """CREATE OR REPLACE TEMP TABLE rp_copy (copy BIGINT, stream UUID, event BIGINT, trace INTEGER, seq BIGINT,
+        channel VARCHAR, content UUID)""",
+)
 _VAULT = """
     SELECT * FROM vault WHERE scope <> 'trace' OR trace IN (SELECT trace FROM rp_copy)
 """
@@ -68,21 +74,26 @@ _KEEP = """
 """
 
 
-def measure_again(case: Case, rules: RuleSet, progress: Progress) -> int:
+def measure_again(case: Case, plans: Sequence[Plan], rules: RuleSet, progress: Progress) -> int:
     """Fill `replay_matches` for all that `rp_sent` delivers and that was not measured before; gives the messages read.
 
-    Leaves `rp_outbox` and `rp_stream` (plan, trace, sender, stream).
+    Leaves `rp_stream` (plan, trace, sender, stream).
     """
-    for statement in (_OUTBOX, _STREAMS, _NEW):
+    for statement in _PREPARE:
         case.execute(statement)
+    for plan in plans:
+        for statement in (_OUTBOX, _STREAMS, _NEW):
+            case.execute(statement.format(plan=plan.number))
     copies = case.count("rp_copy")
     if copies:
+        case.execute(f"SET memory_limit = '{_MEMORY}'")
         with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "again.duckdb") as again:
-            # Beside the case that is open already it has to do with less.
+            # Two cases are open here: each has to do with less.
             again.execute(f"SET memory_limit = '{_MEMORY}'")
             _fill(case, again)
             _match(again, rules, progress)
             _collect(case, again)
+        case.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         case.execute("INSERT INTO replay_streams SELECT DISTINCT ON (stream) stream, trace, sender FROM rp_stream "
                      "WHERE stream NOT IN (SELECT stream FROM replay_streams)")  # fmt: skip
     case.execute("DROP TABLE rp_copy")

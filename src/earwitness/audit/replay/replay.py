@@ -78,6 +78,7 @@ def _decide(case: Case, state: State) -> None:
     for _, some in groupby(list(state.plans), key=_alike):
         _decide_alike(case, state, list(some))
     state.plans.sort(key=lambda p: p.number)
+    _drop(case, "rp_span", "rp_touch", "rp_ask", "rp_judged", "rp_act", "rp_spot")
 
 
 def _alike(plan: Plan) -> tuple[str, str]:
@@ -111,10 +112,11 @@ def _decide_alike(case: Case, state: State, alike: list[Plan]) -> None:
 
 def _transform(case: Case, state: State) -> None:
     texts.make_texts(case, state.kits, state.request.progress)
+    _drop(case, "rp_wanted")
 
 
 def _measure(case: Case, state: State) -> None:
-    measure_again(case, state.rules, state.request.progress)
+    measure_again(case, state.plans, state.rules, state.request.progress)
 
 
 def _conclude(case: Case, state: State) -> None:
@@ -127,9 +129,17 @@ def _count(case: Case, state: State) -> None:
 
 
 def _tidy(case: Case, state: State) -> None:
-    for (name,) in case.rows("SELECT table_name FROM duckdb_tables() WHERE temporary AND table_name LIKE 'rp\\_%' "
-                             "ESCAPE '\\'"):  # fmt: skip
-        case.execute(f'DROP TABLE "{name}"')
+    _drop(case, *(f"rp_{name}" for name in _KEPT))
+
+
+def _drop(case: Case, *tables: str) -> None:
+    """What is not needed any more makes room."""
+    for table in tables:
+        case.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+_KEPT = ("class", "flow", "known", "occ", "handled", "sent", "stream", "outbox", "plan", "left", "downstream", "done",
+         "spot_all", "cost", "drawn")  # fmt: skip
 
 
 STEPS: tuple[Step, ...] = (_forget, _places, _decide, _transform, _measure, _conclude, _count, _tidy)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from earwitness import __version__
 from earwitness.audit.replay.condition import Plan
 from earwitness.audit.transform.splice import transform
 from earwitness.audit.transform.toolkit import Toolkit
@@ -39,7 +40,7 @@ _VARIANTS = """
         SELECT class, count(*) AS n, sum(mark) AS total, bit_xor(mark) AS mixed, bit_xor(hash(mark, 'again')) AS again
         FROM task GROUP BY class
     )
-    SELECT class, c.content, md5(concat_ws('|', c.content, n, total, mixed, again))::UUID AS variant
+    SELECT class, c.content, md5(concat_ws('|', $version, c.content, n, total, mixed, again))::UUID AS variant
     FROM summed JOIN rp_class c USING (class)
 """
 _SENT = "INSERT INTO rp_sent SELECT $plan, class, variant FROM rp_variant"
@@ -66,7 +67,7 @@ _WORDS = ("asked", "done", "exception", "cause")
 def send(case: Case, plans: Sequence[Plan], kits: Kits) -> None:
     """Note which texts plans deliver that decide alike, after `act`."""
     for backstop in {p.condition.backstop for p in plans}:
-        case.execute(_VARIANTS, {"mark": mark(kits[backstop])})
+        case.execute(_VARIANTS, {"mark": mark(kits[backstop]), "version": __version__})
         for plan in plans:
             if plan.condition.backstop == backstop:
                 case.execute(_SENT, {"plan": plan.number})

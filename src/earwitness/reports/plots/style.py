@@ -4,6 +4,7 @@ Colours are of Okabe and Ito, told apart by people with any of the common colour
 lightness, so that a grey print keeps them apart. matplotlib is an extra and loaded when something is drawn.
 """
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -90,7 +91,9 @@ def _look() -> Iterator[None]:
         raise MissingExtraError(
             "figures need matplotlib; install it with: pip install 'earwitness[notebooks]'"
         ) from None
-    with matplotlib.rc_context(_RC):
+    # A letter the font lacks is drawn as a box; that is no news for who reads the figure.
+    with matplotlib.rc_context(_RC), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
 
 
@@ -110,10 +113,10 @@ def sheet(
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    title = "\n".join(_balanced(title))
+    title, note = "\n".join(_balanced(_printable(title))), _printable(note)
     with _look():
         figures, agg = import_module("matplotlib.figure"), import_module("matplotlib.backends.backend_agg")
-        head = 0.42 + 0.26 * bool(note) + 0.27 * title.count("\n") + 0.2 * note.count("\n")
+        head = 0.42 + 0.26 * bool(note) + 0.27 * title.count("\n")
         figure: Figure = figures.Figure(figsize=(WIDTH, height + head), layout="constrained")
         agg.FigureCanvasAgg(figure)
         total = height + head
@@ -149,8 +152,12 @@ def key(figure: "Figure", items: Iterable[tuple[str, str]]) -> None:
 
 def words(text: object) -> str:
     """A name as a figure may show it: no control characters, not too long."""
-    shown = "".join(c if c.isprintable() else "?" for c in str(text))
+    shown = _printable(str(text))
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}\u2026"
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def bare(ax: "Axes", *, grid: str = "") -> None:
