@@ -6,7 +6,8 @@ A golden sample shows a format as it is, but it is tiny and its texts are a few 
   long hexadecimal number, wherever it occurs again - in JSON inside text, in a log line, in a Python repr. Hexadecimal
   stays so, of the same length; other ids get an ending;
 * every content made longer: behind each run of plain words come some 200 to 2,000 characters of further words, the
-  same ones wherever that content is repeated, and different ones in every copy.
+  same ones wherever that content is repeated, and different ones in every copy. Recordings keep the contents they
+  have, and a number is set behind each run.
 
 So a copy repeats what the sample repeats and nothing else, and no copy is a duplicate of another.
 """
@@ -40,7 +41,7 @@ _CONTENT_KEY = re.compile(
     r"(?i).*(?:content|text|output|result|answer|response|reason\w*|thought|summary|query|prompt|instructions?|body|raw"
     r"|parts|description|arguments|args|input|kwargs|note|value|message|observation|task|question|line)|delta|[a-z]"
 )
-_NAMES = re.compile(r"(?i).*(?:name|role|agent|author|source|sender|recipient|type|model|id|status|title)s?")
+_NAMES = re.compile(r"(?i).*(?:name|role|agent|assistant|author|source|sender|recipient|type|model|id|status|title)s?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 # A run of plain words: the same bytes in JSON, in JSON inside JSON and in a repr.
 _RUN = re.compile(r"[A-Za-z][A-Za-z0-9 ,;%$@/-]*[A-Za-z0-9]\.?")
@@ -69,13 +70,14 @@ class Sample(NamedTuple):
         return "".join(out)
 
 
-def prepare(path: Path, names: Iterable[str] = (), *, one: bool = False) -> Sample:
+def prepare(path: Path, names: Iterable[str] = (), *, one: bool = False, grow: bool = True) -> Sample:
     """Find the ids and contents of a sample; JSON that is laid out over lines becomes one line a value.
 
     Args:
         path: of the sample.
         names: what else identifies a run, where a format knows no ids.
         one: all copies belong to one trace, session or thread.
+        grow: contents become longer; else they get no more than a number that makes them distinct.
     """
     text, values = _flat(path)
     ids = {*names, *_SURE.findall(text), *_REPR_ID.findall(text), *(i for v in values for i in _ids(v))}
@@ -83,12 +85,14 @@ def prepare(path: Path, names: Iterable[str] = (), *, one: bool = False) -> Samp
     if one:
         ids -= {i for v in values for i in _ids(v, keys=_RUN_KEY)}
     runs = {r for v in values for key, t in _texts(v) for r in _runs(key, t)}
-    return _cut(text, ids, runs - ids - {t for v in values for key, t in _texts(v) if _NAMES.fullmatch(key)})
+    return _cut(text, ids, runs - ids - {t for v in values for key, t in _texts(v) if _NAMES.fullmatch(key)}, grow)
 
 
-def write(path: Path, sample: Path, size: float, names: Iterable[str] = (), *, one: bool = False) -> int:
+def write(
+    path: Path, sample: Path, size: float, names: Iterable[str] = (), *, one: bool = False, grow: bool = True
+) -> int:
     """Copies of a sample, as many as make a file of `size` bytes; gives their number. For the rest see `prepare`."""
-    prepared = prepare(sample, names, one=one)
+    prepared = prepare(sample, names, one=one, grow=grow)
     array = _is_array(sample)
     with path.open("w", encoding="utf-8", errors="surrogateescape") as out:
         out.write("[\n" if array else "")
@@ -182,7 +186,7 @@ def _runs(key: str, text: str) -> list[str]:
     return found[-1:]
 
 
-def _cut(text: str, ids: set[str], runs: set[str]) -> Sample:
+def _cut(text: str, ids: set[str], runs: set[str], grow: bool) -> Sample:
     """The text around its ids, integer ids and runs, longest first where one holds another."""
     plain = "|".join(re.escape(r) for r in sorted(runs, key=len, reverse=True)) or r"(?!)"
     named = "|".join(re.escape(i) for i in sorted(ids, key=len, reverse=True)) or r"(?!)"
@@ -191,15 +195,21 @@ def _cut(text: str, ids: set[str], runs: set[str]) -> Sample:
     made: dict[str, Fill] = {}
     for match in pattern.finditer(text):
         pieces.append(text[at : match.start()])
-        fills.append(made.setdefault(match[0], _fill(match)))
+        fills.append(made.setdefault(match[0], _fill(match, grow)))
         at = match.end()
     return Sample([*pieces, text[at:]], fills)
 
 
-def _fill(match: re.Match[str]) -> Fill:
+def _fill(match: re.Match[str], grow: bool) -> Fill:
     if match["run"]:
-        return _longer(match["run"])
+        return _longer(match["run"]) if grow else _numbered(match["run"])
     return _other_id(match["id"]) if match["id"] else _other_number(match)
+
+
+def _numbered(run: str) -> Fill:
+    """The run, and which copy it stands in."""
+    bare = run.removesuffix(".")
+    return lambda number: f"{bare} {number}{run[len(bare) :]}"
 
 
 def _longer(run: str) -> Fill:

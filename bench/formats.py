@@ -1,8 +1,9 @@
-"""Import speed and memory by format: every adapter reads copies of its own golden sample.
+"""Import speed and memory by format: every adapter reads copies of a file of its own kind.
 
-Of each adapter the largest sample is taken (`_CHOSEN` names the exceptions) and copied until the file has the wanted
-size; `copies.py` says how. What is timed is the import into a new case, without the start of the program: wall time
-or CPU time, whichever is less, for the machine may be shared.
+That is a recording or published export where one is at hand (`recorded.py`), else the largest golden sample (`_CHOSEN`
+names the exceptions). It is copied until the file has the wanted size; `copies.py` says how. What is timed is the
+import into a new case, without the start of the program: wall time or CPU time, whichever is less, for the machine may
+be shared.
 """
 
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import copies
 import orjson
+import recorded
 from measure import Imported, imported
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden" / "ingest"
@@ -32,16 +34,18 @@ FAMILIES = (
 _CHOSEN = {"otlp-spans": "genai-delegation.in.jsonl"}
 # What identifies a run in formats without ids, and what would make all copies share one state.
 _NAMES: dict[str, tuple[str, ...]] = {
-    "google-adk-database": ("clinic",),
+    "google-adk-database": ("clinic", "desk", "u-1"),
     "google-adk-debug": (
         *("e-1", "e-2", "s-4", "child-1", "adk-11", "adk-21"),
         *("ev-11", "ev-12", "ev-13", "ev-14", "ev-21", "ev-22", "ev-23"),
     ),
-    "google-adk-evalset": ("clinic", "booking"),
+    "google-adk-evalset": ("clinic", "booking", "intrip.test.json"),
     "magpie": ("demo.json",),
     "mast-log": ("abc_1",),
     "privacylens": ("demo1", "demo2"),
 }
+# Copies whose ids could not be told apart give fewer events than so many: then it is not the format that is measured.
+_KEPT = 0.9
 # Contents that come so often on average make a format one that repeats its history.
 _REPEATING = 2.0
 # What costs more than decoding JSON and telling records, by adapter. docs/speed.md says more.
@@ -59,7 +63,8 @@ class Speed:
 
     Attributes:
         adapter: its name.
-        sample: the golden sample that was copied.
+        sample: the file that was copied.
+        source: `recorded` or `golden`, see `sample_of`.
         megabytes: size of the file.
         seconds: time of the import.
         decode: seconds of decoding the same file with orjson and nothing else; 0 for text that is no JSON.
@@ -83,6 +88,7 @@ class Speed:
     repeats: float
     items: int
     kept: float
+    source: str
     note: str = ""
 
     @property
@@ -111,12 +117,14 @@ class Speed:
         times = f"{self.seconds / self.decode:.0f}" if self.decode else ""
         figures = (f"{self.megabytes:.1f}", f"{self.seconds:.2f}", f"{self.rate:.1f}", times, distinct)
         record = f"{self.megabytes / self.records * 1e6:.0f}", f"{self.seconds / self.records * 1e6:.0f}"
+        told = (f"{self.items / self.seconds:,.0f}",)
         met = "yes" if self.rate >= LEAST else "see why" if self.why else "NO"
-        return self.adapter, *figures, *record, f"{self.peak:.0f}", met, self.why, self.note
+        return self.adapter, self.source, *figures, *record, *told, f"{self.peak:.0f}", met, self.why, self.note
 
 
 COLUMNS = (
     "adapter",
+    "source",
     "MB",
     "s",
     "MB/s",
@@ -124,6 +132,7 @@ COLUMNS = (
     "distinct MB/s",
     "bytes a record",
     "us a record",
+    "items/s",
     "peak MB",
     "ok",
     "why",
@@ -136,17 +145,19 @@ def adapters() -> list[str]:
     return sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())
 
 
-def sample_of(adapter: str) -> Path:
-    """The golden sample that is copied."""
+def sample_of(adapter: str, *, golden: bool = False) -> Path:
+    """The file that is copied: a recording where one is at hand, else (or where asked for) the golden sample."""
+    if not golden and (path := recorded.file_of(adapter)):
+        return path
     if adapter in _CHOSEN:
         return GOLDEN / adapter / _CHOSEN[adapter]
     return max((GOLDEN / adapter).glob("*.in.*"), key=lambda p: (p.stat().st_size, p.name))
 
 
-def measure(folder: Path, names: list[str], megabytes: float) -> Iterator[Speed]:
+def measure(folder: Path, names: list[str], megabytes: float, *, golden: bool = False) -> Iterator[Speed]:
     """Measure adapters one by one; one file at a time."""
     for name in names:
-        yield _measure(folder, name, megabytes)
+        yield _measure(folder, name, megabytes, golden)
 
 
 def longer(folder: Path, names: list[str], megabytes: float) -> Iterator[tuple[str, float, str]]:
@@ -158,7 +169,7 @@ def longer(folder: Path, names: list[str], megabytes: float) -> Iterator[tuple[s
 
 
 def _one_trace(folder: Path, adapter: str, megabytes: float) -> tuple[float, int]:
-    sample = sample_of(adapter)
+    sample = sample_of(adapter, golden=True)
     path = folder / f"copies{sample.suffix}"
     copies.write(path, sample, megabytes * 1e6, _NAMES.get(adapter, ()), one=True)
     found = imported(path, folder)
@@ -166,14 +177,17 @@ def _one_trace(folder: Path, adapter: str, megabytes: float) -> tuple[float, int
     return min(found.seconds, found.cpu), found.events + found.sightings
 
 
-def _measure(folder: Path, adapter: str, megabytes: float) -> Speed:
-    sample = sample_of(adapter)
+def _measure(folder: Path, adapter: str, megabytes: float, golden: bool) -> Speed:
+    sample = sample_of(adapter, golden=golden)
     path = folder / f"copies{sample.suffix}"
     alone = _alone(folder, sample)
-    number = copies.write(path, sample, megabytes * 1e6, _NAMES.get(adapter, ()))
+    source = "golden" if GOLDEN in sample.parents else "recorded"
+    grow = source == "golden"
+    number = copies.write(path, sample, megabytes * 1e6, _NAMES.get(adapter, ()), grow=grow)
     size, decode = path.stat().st_size / 1e6, _decode(path)
     found = imported(path, folder)
     path.unlink()
+    kept = found.events / (alone.events * number) if alone.events else 1.0
     return Speed(
         adapter=adapter,
         sample=sample.name,
@@ -185,8 +199,9 @@ def _measure(folder: Path, adapter: str, megabytes: float) -> Speed:
         distinct=found.distinct / 1e6,
         repeats=found.told / max(1, found.distinct),
         items=found.events + found.sightings,
-        kept=found.events / (alone.events * number) if alone.events else 1.0,
-        note=_note(found, adapter),
+        kept=kept,
+        source=source,
+        note=_note(found, adapter) + (f", {kept:.0%} of the events: copies repeat each other" if kept < _KEPT else ""),
     )
 
 

@@ -65,11 +65,14 @@ def program(folder: Path, *arguments: str | Path, times: int = 1) -> Run:
     return min(runs, key=lambda r: r.seconds)
 
 
+# The first array that pyarrow makes loads pandas, where another package brought it: part of the start of a program.
 _IMPORT = """
 import sys, time
 from pathlib import Path
+import pyarrow
 from earwitness.ingest.loader import Loader
 from earwitness.schema.case import Case
+pyarrow.array([""])
 started = time.perf_counter()
 with Case(sys.argv[2]) as case:
     Loader(case).load([Path(sys.argv[1])])
@@ -94,7 +97,8 @@ from earwitness.ingest.loader import Loader
 from earwitness.ingest.registry import find_adapters
 from earwitness.ingest.spans.registry import find_dialects
 from earwitness.schema.case import Case
-find_adapters(), find_dialects()
+import pyarrow
+find_adapters(), find_dialects(), pyarrow.array([""])
 started, used = time.perf_counter(), time.process_time()
 with Case(sys.argv[2]) as case:
     sources = Loader(case).load([Path(sys.argv[1])])

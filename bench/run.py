@@ -160,6 +160,7 @@ def arguments() -> argparse.Namespace:
         "--largest", type=int, default=1_000_000, help="events of the largest corpus of the linearity test"
     )
     parser.add_argument("--formats", nargs="*", metavar="NAME", help="only import by format, of all adapters or some")
+    parser.add_argument("--golden", action="store_true", help="by format, on golden samples even where recordings are")
     parser.add_argument("--format-megabytes", type=float, default=10, metavar="N")
     parser.add_argument("--memory", type=float, default=0, metavar="N", help="peak memory on files of N MB")
     parser.add_argument("--one-trace", type=float, default=0, metavar="N", help="one trace of N MB against a tenth")
@@ -189,7 +190,7 @@ def main() -> None:
             (asked.format_megabytes, asked.formats or formats.adapters(), speeds),
             (asked.memory, families, large),
         ):
-            for speed in formats.measure(folder, names, size) if size else ():
+            for speed in formats.measure(folder, names, size, golden=asked.golden) if size else ():
                 rows.append(speed)
                 keep(formats=speeds, memory=large)
                 console.print(f"{speed.adapter}: {speed.rate:.1f} MB/s, peak {speed.peak:.0f} MB {speed.note}")

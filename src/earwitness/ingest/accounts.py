@@ -10,6 +10,7 @@ from earwitness.ingest.record import Emit, Place, Skip
 from earwitness.schema.model import Actor, Trace
 
 _FIELDS = 5
+_ROWS = (Trace, Actor)
 
 
 class Accounts:
@@ -24,13 +25,14 @@ class Accounts:
         self._waiting = array("q")
         self._pointers: dict[int, str] = {}
         self._told = array("q")
+        self._latest: Place | None = None
 
     def enter(self, adapter: str, place: Place, emits: Iterable[Emit]) -> None:
         """Enter a record with what was told when it was fed, of itself or of earlier ones."""
         reader = self.readers.setdefault((adapter, place.source), len(self.readers))
         known = False
         for emit in emits:
-            if _of(emit.place, place):
+            if emit.place is place or _of(emit.place, place):
                 known = known or _tells(emit)
             else:
                 self.told(emit)
@@ -41,12 +43,18 @@ class Accounts:
 
     def told(self, emit: Emit) -> None:
         """Something was told of a record that was fed before."""
-        if not _tells(emit):
+        place = emit.place
+        if place is self._latest or not _tells(emit):
             return
-        pointer = emit.place.pointer if self._pointers else ""
-        keys = [_key(emit.place, "")]
+        self._latest = place
+        pointer, key = place.pointer if self._pointers else "", _key(place, "")
+        if not pointer:
+            if not self._told or self._told[-1] != key:
+                self._told.append(key)
+            return
+        keys = [key]
         while pointer:  # the record may be a part of an envelope, and the item of a part of the record
-            keys.append(_key(emit.place, pointer))
+            keys.append(_key(place, pointer))
             pointer = pointer.rpartition("/")[0]
         if self._told[-len(keys) :].tolist() != keys:
             self._told.extend(keys)
@@ -62,7 +70,7 @@ class Accounts:
 
 
 def _tells(emit: Emit) -> bool:
-    return isinstance(emit, Skip) or not isinstance(emit.item, Trace | Actor)
+    return type(emit) is Skip or type(emit[0]) not in _ROWS
 
 
 def _of(part: Place, record: Place) -> bool:
@@ -71,4 +79,4 @@ def _of(part: Place, record: Place) -> bool:
 
 
 def _key(place: Place, pointer: str) -> int:
-    return hash((place.source, place.line, place.offset, pointer))
+    return hash((place[4], place[0], place[1], pointer))

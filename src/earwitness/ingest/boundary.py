@@ -38,7 +38,10 @@ class Guarded:
         except Exception as error:
             reason = f"not of a shape that the adapter {adapter.NAME} knows: {type(error).__name__}"
             return [Skip("unparseable", reason, record.place)]
-        if all(_sound(e) for e in emits):
+        for emit in emits:
+            if not _sound(emit):
+                break
+        else:
             return emits
         skips: list[Emit] = [e for e in emits if isinstance(e, Skip)]
         return skips or [Skip("unparseable", f"a field is not of the type that {adapter.NAME} needs", record.place)]
@@ -52,8 +55,8 @@ class Guarded:
         lost: set[Place] = set()
         try:
             for emit in self._reader.finish():
-                record = emit.place._replace(pointer="")
                 if not _sound(emit):
+                    record = emit.place._replace(pointer="")
                     if record in lost:
                         continue
                     lost.add(record)
@@ -78,10 +81,11 @@ class Guarded:
 
 def _sound(emit: Emit) -> bool:
     """Whether the fields of an item are of their types: nothing checks that when an adapter makes one."""
-    if not isinstance(emit, Made):
+    if type(emit) is not Made:
         return True
+    item = emit[0]
     try:
-        msgspec.convert(msgspec.to_builtins(emit.item), type(emit.item))
+        msgspec.convert(msgspec.to_builtins(item), type(item))
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError):
         return False
     return True

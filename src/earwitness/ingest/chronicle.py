@@ -1,6 +1,5 @@
 """One trace while it is told: steps numbered on one count, every actor declared once, every copy told once an actor."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -8,10 +7,12 @@ from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from earwitness.ingest.jsonout import encoder
 from earwitness.ingest.record import Context, Made, Place
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Time, Trace
 from earwitness.schema.words import ActorKind, Channel, Flag, Grade, LossKind, SightingKind
 
+_ENCODE = encoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _NOBODY = ("", "unknown", "none", "null", "undefined")
 _RECIPIENT_KINDS: dict[Channel, ActorKind] = {
     "C1": "user",
@@ -37,7 +38,7 @@ def text_of(value: Any) -> str:
     """Content as text: text as it is, nothing as nothing, everything else as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return _ENCODE(value)
 
 
 def base_name(source: str) -> str:

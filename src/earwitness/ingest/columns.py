@@ -26,12 +26,12 @@ class Places(NamedTuple):
     @classmethod
     def of(cls, sources: Sequence[int], places: Sequence[Place]) -> "Places":
         """Columns of single places."""
-        lines, offsets = (np.fromiter((p[n] for p in places), np.int64, len(places)) for n in (0, 1))
+        lines, offsets = (np.array([p[n] for p in places], np.int64) for n in (0, 1))
         return cls(np.array(sources, np.int64), lines, offsets, [p[3] or None for p in places])
 
     def take(self, at: Ints) -> "Places":
         """Those at the given positions."""
-        pointer = self.pointer and [self.pointer[n] for n in at]
+        pointer = self.pointer and [self.pointer[n] for n in at.tolist()]
         return Places(self.source[at], self.line[at], self.offset[at], pointer)
 
     def columns(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from earwitness.ingest.jsontext import DecodeError, begins_value, decode, documents
+from earwitness.ingest.jsontext import DecodeError, begins_value, decode, decode_lines, documents
 from earwitness.ingest.limits import Limits
 from earwitness.ingest.record import Adapter, Place, Record, Skip
 from earwitness.ingest.stream import CountingStream, DamageError, RecodedStream
@@ -37,6 +37,8 @@ _UNSUPPORTED = (
     (b"\x04\x22\x4d\x18", "lz4"),
 )
 _NEWLINE = 10
+_RETURN, _OPENS, _CLOSES = 13, b"{[", b"}]"
+_PIECE = 1 << 17
 _FEW = 8
 _NOISE = 1000
 _LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
@@ -245,6 +247,48 @@ def lines_of(block: Block) -> Iterator[tuple[bytes, Place]]:
     for place in places_of(block):
         start = place.offset - block.offset
         yield block.data[start : start + place.length], place
+
+
+def records_of(block: Block) -> Iterator[Record | Skip]:
+    """The lines of a block decoded, and why some could not be."""
+    for piece in _pieces(block):
+        places = places_of(piece)
+        values = decode_lines(piece.data) if _are_values(piece, places) else None
+        if values is not None and len(values) == len(places):
+            yield from map(Record, values, places)
+        else:
+            yield from _one_by_one(piece, places)
+
+
+def _one_by_one(block: Block, places: list[Place]) -> Iterator[Record | Skip]:
+    for place in places:
+        start = place.offset - block.offset
+        try:
+            yield Record(decode(block.data[start : start + place.length]), place)
+        except DecodeError as error:
+            yield Skip("unparseable", str(error), place)
+
+
+def _pieces(block: Block) -> Iterator[Block]:
+    """Some lines at a time: what is decoded at once is held at once, and one odd line holds up its piece only."""
+    start, line = 0, block.line
+    while start < len(block.data):
+        end = block.data.find(b"\n", start + _PIECE) + 1 or len(block.data)
+        data = block.data[start:end]
+        yield Block(data, line, block.offset + start)
+        start, line = end, line + data.count(b"\n")
+
+
+def _are_values(block: Block, places: list[Place]) -> bool:
+    """Whether every line begins and ends as an object or array does, so that as many values are one a line."""
+    data, at = block.data, block.offset
+    for _, offset, length, *_ in places:
+        start = offset - at
+        last = data[start + length - 1]
+        last = data[start + length - 2] if last == _RETURN else last
+        if data[start] not in _OPENS or last not in _CLOSES:
+            return False
+    return True
 
 
 def places_of(block: Block) -> list[Place]:

@@ -58,6 +58,7 @@ _LINE, _DOCUMENT = _decoder(strict=False), _decoder(strict=True)
 _MEASURE = json.JSONDecoder(parse_int=str, strict=False)
 _ANY = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
+_DOUBTFUL = (b" :", b"\t:", b"\r:", b"\n:", b'\\\\":')
 _COLON, _QUOTE, _SLASH, _SPACE = ord(":"), ord('"'), ord("\\"), b" \t\r\n"
 
 
@@ -75,6 +76,27 @@ def decode(raw: bytes) -> Any:
     Raises:
         DecodeError: with cause and column.
     """
+    try:
+        value = _ANY.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _decode_tolerantly(raw)
+    if type(value) is not dict and type(value) is not list:
+        return value
+    kept = keys_kept(value)
+    return value if kept == _keys_at_most(raw) or kept == keys_written(raw) else _decode_tolerantly(raw)
+
+
+def _keys_at_most(raw: bytes) -> int:
+    """As many keys as valid JSON can hold, found in a moment; -1 where it takes a closer look.
+
+    Quotes before a colon end a key, or stand in a text: there an odd number of backslashes may stand before them.
+    """
+    if any(pair in raw for pair in _DOUBTFUL):
+        return -1
+    return raw.count(b'":') - raw.count(b'\\":')
+
+
+def _decode_tolerantly(raw: bytes) -> Any:
     text = raw.decode("utf-8", "surrogateescape").strip(" \t\r\n\ufeff")
     try:
         return _LINE.decode(text)
@@ -134,6 +156,19 @@ def has_repeats(raw: bytes, kept: int | None = None) -> bool:
         return keys_kept(_ANY.decode_lines(raw)) != written
     except (msgspec.DecodeError, RecursionError):
         return True
+
+
+def decode_lines(raw: bytes) -> list[Any] | None:
+    """The values of lines at parser speed, each as `decode` gives it; None where some line needs a closer look.
+
+    Args:
+        raw: lines that each begin and end as an object or array does.
+    """
+    try:
+        values = _ANY.decode_lines(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return values if keys_kept(values) == keys_written(raw) else None
 
 
 def keys_kept(value: Any) -> int:

@@ -13,13 +13,13 @@ import numpy as np
 from earwitness.ingest import finalize
 from earwitness.ingest.boundary import Guarded
 from earwitness.ingest.columns import Places
-from earwitness.ingest.containers import Block, Container, line_columns, lines_of
+from earwitness.ingest.containers import Block, Container, line_columns, records_of
 from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
 from earwitness.ingest.fingerprints import name_foreign
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.layouts import READERS, recognise
 from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
-from earwitness.ingest.record import Adapter, Emit, Place, Record, Skip, Source
+from earwitness.ingest.record import Adapter, Emit, Made, Place, Record, Skip, Source
 from earwitness.ingest.registry import adapter_for, fits
 from earwitness.ingest.stems import Stems
 from earwitness.ingest.stream import CountingStream
@@ -219,13 +219,11 @@ class Router:
             return None
 
     def _take_lines(self, block: Block) -> None:
-        for raw, place in lines_of(block):
-            try:
-                value = decode(raw)
-            except DecodeError as error:
-                self.lose(Skip("unparseable", str(error), place))
+        for found in records_of(block):
+            if type(found) is Skip:
+                self.lose(found)
             else:
-                self._take_record(Record(value, place))
+                self._take_record(cast("Record", found))
 
     def _take_record(self, record: Record) -> None:
         adapter = self._match(record.value)
@@ -233,10 +231,11 @@ class Router:
             self._take_unknown(record)
             return
         self._last = adapter
-        record = Record(record.value, record.place._replace(source=self.source.number))
+        line, offset, length, pointer, _ = record.place
+        record = Record(record.value, Place(line, offset, length, pointer, self.source.number))
         # An adapter may take an envelope apart: its parts are the records then.
         split = getattr(adapter, "split", None)
-        parts = list(split(record)) if split else [record]
+        parts = list(split(record)) if split else (record,)
         self.source.records += len(parts)
         self._count_dialect(adapter, len(parts))
         reader = self._reader(adapter)
@@ -271,10 +270,10 @@ class Router:
 
     def put(self, emit: Emit) -> None:
         """An item for the case, or a record that gave none."""
-        if isinstance(emit, Skip):
+        if type(emit) is Skip:
             self._skip(emit)
         else:
-            self.writer.add(emit, self.source)
+            self.writer.add(cast("Made", emit), self.source)
 
     def _skip(self, skip: Skip) -> None:
         self.source.skipped(skip.outcome)

@@ -109,13 +109,19 @@ def _events(items: Sequence[Event], places: Places, numbers: Numbers) -> Rows:
             "time": times,
             "content": ids,
             "parent_id": _column(items, "parent"),
-            "flags": [[*e.flags, *["escaped"] * x] or None for e, x in zip(items, escaped, strict=True)],
+            "flags": _flags(items, escaped),
             "attributes": json_texts(_attributes(items, np.isnat(times))),
             **_columns(items, "seq", "channel", "kind", "sender", "turn", "archetype"),
             **places.columns(),
         },
     )
     yield from _deliveries(items, at)
+
+
+def _flags(items: Sequence[Event], escaped: list[bool]) -> list[list[str] | None]:
+    if True not in escaped:
+        return [list(e.flags) if e.flags else None for e in items]
+    return [[*e.flags, *["escaped"] * x] or None for e, x in zip(items, escaped, strict=True)]
 
 
 def _attributes(items: Sequence[Event], lost: Any) -> list[dict[str, Any] | None]:

@@ -48,19 +48,31 @@ _PREPARE = (
     """CREATE OR REPLACE TEMP TABLE rp_copy (copy BIGINT, stream UUID, event BIGINT, trace INTEGER, seq BIGINT,
         channel VARCHAR, content UUID)""",
 )
+# Runs are taken in groups of about so many characters, so that memory holds the values and texts of one group.
+_GROUP = 32_000_000
+_GROUPS = f"""
+    WITH sized AS (
+        SELECT c.trace, sum(length(coalesce(t.text, x.text))) AS size
+        FROM (SELECT DISTINCT trace, content FROM rp_copy) c LEFT JOIN contents x ON x.content = c.content
+        LEFT JOIN (SELECT DISTINCT ON (changed) changed, text FROM replay_texts WHERE text IS NOT NULL) t
+             ON t.changed = c.content GROUP BY c.trace)
+    SELECT min(trace), max(trace) FROM (
+        SELECT trace, sum(size) OVER (ORDER BY trace) // {_GROUP} AS bucket FROM sized) GROUP BY bucket ORDER BY 1
+"""
+_HERE = "SELECT * FROM rp_copy WHERE trace BETWEEN {first} AND {last}"
 _VAULT = """
-    SELECT * FROM vault WHERE scope <> 'trace' OR trace IN (SELECT trace FROM rp_copy)
+    SELECT * FROM vault WHERE scope <> 'trace' OR trace IN (SELECT trace FROM rp_here)
 """
 _CONTENTS = """
     SELECT DISTINCT ON (content) content, text FROM (
         SELECT changed AS content, text FROM replay_texts WHERE text IS NOT NULL
         UNION ALL SELECT content, text FROM contents)
-    WHERE content IN (SELECT content FROM rp_copy)
+    WHERE content IN (SELECT content FROM rp_here)
 """
 _EVENTS = """
-    SELECT copy AS event, trace, seq, channel, stream::VARCHAR AS sender, content FROM rp_copy ORDER BY copy
+    SELECT copy AS event, trace, seq, channel, stream::VARCHAR AS sender, content FROM rp_here ORDER BY copy
 """
-_TRACES = "SELECT * FROM traces WHERE trace IN (SELECT trace FROM rp_copy)"
+_TRACES = "SELECT * FROM traces WHERE trace IN (SELECT trace FROM rp_here)"
 # Matches of whole texts that were measured before stand already.
 _KEEP = """
     INSERT INTO replay_matches
@@ -70,7 +82,7 @@ _KEEP = """
       AND (m.content, m.value) NOT IN (SELECT (content, value) FROM replay_matches WHERE stream IS NULL)
     UNION ALL
     SELECT m.content, m.value, m.start, m.stop, m.form, m.confidence, m.standing, c.stream, c.event
-    FROM found m JOIN rp_copy c ON c.copy = m.event
+    FROM found m JOIN rp_here c ON c.copy = m.event
 """
 
 
@@ -86,18 +98,30 @@ def measure_again(case: Case, plans: Sequence[Plan], rules: RuleSet, progress: P
             case.execute(statement.format(plan=plan.number))
     copies = case.count("rp_copy")
     if copies:
+        # Two cases are open here: each has to do with less.
         case.execute(f"SET memory_limit = '{_MEMORY}'")
-        with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "again.duckdb") as again:
-            # Two cases are open here: each has to do with less.
-            again.execute(f"SET memory_limit = '{_MEMORY}'")
-            _fill(case, again)
-            _match(again, rules, progress)
-            _collect(case, again)
+        for first, last in case.rows(_GROUPS):
+            case.execute("CREATE OR REPLACE TEMP TABLE rp_here AS " + _HERE.format(first=first, last=last))
+            _group(case, rules, progress)
         case.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        case.execute("INSERT INTO replay_streams SELECT DISTINCT ON (stream) stream, trace, sender FROM rp_stream "
-                     "WHERE stream NOT IN (SELECT stream FROM replay_streams)")  # fmt: skip
+        case.execute(_SEEN)
+        case.execute("DROP TABLE rp_here")
     case.execute("DROP TABLE rp_copy")
     return copies
+
+
+def _group(case: Case, rules: RuleSet, progress: Progress) -> None:
+    with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "again.duckdb") as again:
+        again.execute(f"SET memory_limit = '{_MEMORY}'")
+        _fill(case, again)
+        _match(again, rules, progress)
+        _collect(case, again)
+
+
+_SEEN = """
+    INSERT INTO replay_streams SELECT DISTINCT ON (stream) stream, trace, sender FROM rp_stream
+    WHERE stream NOT IN (SELECT stream FROM replay_streams)
+"""
 
 
 def _fill(case: Case, again: Case) -> None:

@@ -6,6 +6,7 @@ from earwitness.ingest.langchain import names
 from earwitness.ingest.langchain.dialogue import Dialogue
 from earwitness.ingest.langchain.ledger import USER, Draft
 from earwitness.ingest.langchain.messages import Call, Msg, arguments_text, clean, plain, read_messages
+from earwitness.ingest.langchain.reduced import Reduced
 from earwitness.ingest.record import Place
 from earwitness.ingest.spans.texts import as_text, fingerprint
 
@@ -32,6 +33,7 @@ class Graph:
         self.written = False
         self._started = False
         self._values: dict[tuple[str, bytes], Draft | None] = {}
+        self._reduced = Reduced()
         self._tasks: dict[str, tuple[str, Any]] = {}
         self._entered: dict[str, str] = {}
         self._spoke: set[str] = set()
@@ -81,10 +83,11 @@ class Graph:
             if key == _FILES and isinstance(value, dict):
                 self._save(agent, value, place, time)
             else:
-                self._write(agent, key, as_text(value), place, time)
+                self._write(agent, key, value, place, time)
 
-    def _write(self, agent: str | None, key: str, text: str, place: Place, time: Any) -> None:
+    def _write(self, agent: str | None, key: str, value: Any, place: Place, time: Any) -> None:
         """A value put into the shared state: a write to memory."""
+        text = as_text(value)
         known = (key, fingerprint(text))
         if known in self._values:
             return
@@ -93,9 +96,9 @@ class Graph:
         ledger.actor(agent, "agent", "node")
         to = ((key, "declared"),)
         name = f"state:{key}"
-        self._values[known] = ledger.event(
-            "C5", text, kind="write", name=name, place=place, sender=agent, to=to, time=time
-        )
+        draft = ledger.event("C5", text, kind="write", name=name, place=place, sender=agent, to=to, time=time)
+        self._values[known] = draft
+        self._reduced.wrote(key, value, text)
 
     def _save(self, agent: str | None, files: dict[str, Any], place: Place, time: Any) -> None:
         """Files in the state are artifacts."""
@@ -161,13 +164,21 @@ class Graph:
 
     def _see(self, agent: str, key: str, value: Any, place: Place, time: Any) -> None:
         """A key of the state was in an agent's input."""
-        rows = _files(value) if key == _FILES else [(key, as_text(value))]
+        rows = _files(value) if key == _FILES else self._shown(key, value)
         for name, text in rows:
             draft, seen = self._values.get((name, fingerprint(text))), (f"seen:{agent}:{name}", fingerprint(text))
             if seen not in self._values:
                 self._values[seen] = None
                 self.dialogue.ledger.actor(agent, "agent", "node")
                 self.dialogue.ledger.sighting(agent, "state", text, place, time=time, draft=draft)
+
+    def _shown(self, key: str, value: Any) -> list[tuple[str, str]]:
+        """What a key shows: the value as it was written, or the writes that a reducer made it of."""
+        text = as_text(value)
+        if (key, fingerprint(text)) in self._values:
+            return [(key, text)]
+        held, whole = self._reduced.held(key, value)
+        return [(key, one) for one in held] + ([] if whole else [(key, text)])
 
     def end(self, ns: list[str], task: dict[str, Any], place: Place, time: Any = None) -> None:
         """A task ended: its result is what its node returned."""

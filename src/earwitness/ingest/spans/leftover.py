@@ -28,10 +28,12 @@ _OPAQUE = re.compile(
 )
 # What looks like a key may be one, unless it stands where an id does.
 _ID = re.compile(r"(?:.*[._])?(?:id|ids|uuid|fingerprint|hash|ns|run)_?|.*(?:Id|ID|_key|Fingerprint)")
-_GENAI = re.compile(r"gen_ai\.[a-z_.]+")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _FIELD = re.compile(r"[A-Za-z_$][\w.:/-]*")  # a name that a program gave, not a word of anybody
-_NUMBER = re.compile(r"[-+]?\d{1,2}|[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
+# A moment, a number, a word of the conventions.
+_LITTLE = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
+    r"|[-+]?\d{1,2}|[-+]?\d*\.\d+(?:[eE][-+]?\d+)?|gen_ai\.[a-z_.]+"
+)
 # Words of the recorders themselves.
 _RECORDERS_SAY = (
     "user assistant system tool developer text chat stop tool_call tool_calls tool_call_response function object",
@@ -92,20 +94,18 @@ class _Known:
 
     def rest(self, node: Node, attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """The new texts among attributes, each under its key."""
+        seen = self._seen
         for key, value in attributes.items():
-            if isinstance(value, str) and value in self._seen:
+            is_text = isinstance(value, str)
+            if (value in seen if is_text else _has_no_leaf(value)) or _is_machine(key):
                 continue
-            if isinstance(value, bool | float) or value is None or _is(_MACHINE, key):
-                continue
-            plain = isinstance(value, str) and value[:1].isalnum()  # no JSON begins so
+            plain = is_text and value[:1].isalnum()  # no JSON begins so
             for inner, leaf in ((key, value),) if plain else _leaves(key, value):
-                if leaf in self._seen:
-                    continue
-                opaque = _is(_ID, inner) and _OPAQUE.fullmatch(leaf)
+                opaque = leaf in seen or (_is_id(inner) and _OPAQUE.fullmatch(leaf))
                 if not opaque and self.is_new(leaf, node):
                     yield key, leaf
-            if isinstance(value, str):
-                self._seen.add(value)
+            if is_text:
+                seen.add(value)
 
     def is_new(self, text: str, node: Node) -> bool:
         """Whether a text says something that was not told; from then on it is."""
@@ -121,17 +121,34 @@ class _Known:
         return any(text in c or (not same and quoted in c) for c in contents)
 
 
+# The same keys come with every span.
 @lru_cache(maxsize=4096)
-def _is(pattern: re.Pattern[str], key: str) -> bool:
-    """Whether a key is of a kind; the same keys come with every span."""
-    return pattern.fullmatch(key) is not None
+def _is_machine(key: str) -> bool:
+    return _MACHINE.fullmatch(key) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_id(key: str) -> bool:
+    return _ID.fullmatch(key) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_field(key: str) -> bool:
+    return _FIELD.fullmatch(key) is not None
+
+
+def _has_no_leaf(value: Any) -> bool:
+    """Whether a value that is no text holds none either."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return not _LEAST <= abs(value) < _MOST
+    return value is None or isinstance(value, bool | float)
 
 
 def _says_little(text: str) -> bool:
     bare = text.strip()
     if len(bare) < _SHORT or bare.lower() in _WORDS:
         return True
-    return any(p.fullmatch(bare) for p in (_MOMENT, _NUMBER, _GENAI))
+    return _LITTLE.fullmatch(bare) is not None
 
 
 def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -140,11 +157,13 @@ def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
     while waiting:
         name, item, depth = waiting.pop()
         inner = _inside(item) if isinstance(item, str) and depth < _DEPTH else item
-        if isinstance(inner, dict | list) and depth < _DEPTH:
-            rows = inner.items() if isinstance(inner, dict) else ((name, v) for v in inner)
-            waiting.extend((str(k), v, depth + 1) for k, v in reversed(list(rows)))
-            if isinstance(inner, dict):
-                yield from (("", str(k)) for k in inner if not _is(_FIELD, str(k)))
+        if isinstance(inner, dict) and depth < _DEPTH:
+            waiting += [(str(k), v, depth + 1) for k, v in reversed(inner.items())]
+            for key in map(str, inner):
+                if not _is_field(key):
+                    yield "", key
+        elif isinstance(inner, list) and depth < _DEPTH:
+            waiting += [(name, v, depth + 1) for v in reversed(inner)]
         elif text := _as_leaf(item if inner is None else inner):
             yield name, text
 
@@ -155,13 +174,15 @@ def _as_leaf(value: Any) -> str:
         return value
     if isinstance(value, dict | list):
         return as_text(value)  # deeper than anybody writes by hand
-    long = isinstance(value, int) and not isinstance(value, bool) and _LEAST <= abs(value) < _MOST
-    return str(value) if long else ""
+    return str(value) if isinstance(value, int) and not _has_no_leaf(value) else ""
 
 
 def _inside(text: str) -> Any:
     """What a text is the JSON of, a text among others."""
-    if text.startswith('"') and text.endswith('"'):
+    first = text[:1]
+    if first.isalnum():
+        return None  # most texts
+    if first == '"' and text.endswith('"'):
         inner = loads(f"[{text}]")
         if isinstance(inner, list) and len(inner) == 1:
             return inner[0]

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from earwitness.ingest.jsonout import encode_text, encoder
 from earwitness.ingest.pyrepr import read_alike
 from earwitness.ingest.spans.quoted import bare
 from earwitness.schema.words import Flag
@@ -28,8 +29,8 @@ _DEPTH = 4
 # Texts up to this length are remembered, because every model call repeats its history.
 _REMEMBERED = 4096
 _FAST = msgspec.json.Decoder()
-_ENCODE = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":")).encode
-_ENCODE_SORTED = json.JSONEncoder(sort_keys=True, default=str).encode
+_ENCODE = encoder(ensure_ascii=False, default=str, separators=(",", ":"))
+_ENCODE_SORTED = encoder(sort_keys=True, default=str)
 
 
 def loads(text: str) -> Any:
@@ -88,8 +89,8 @@ def fingerprint(text: str) -> bytes:
 
 def _fingerprint(text: str) -> bytes:
     core = unwrap(bare(text))
-    plain = core if isinstance(core, str) else _ENCODE_SORTED(core)
-    return blake2b(" ".join(plain.split()).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    plain = " ".join((core if isinstance(core, str) else _ENCODE_SORTED(core)).split())
+    return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 _remembered_fingerprint = lru_cache(maxsize=4096)(_fingerprint)
@@ -128,7 +129,7 @@ def _inner(value: Any) -> Any:
 
 def escaped(text: str) -> str:
     """A text as it looks inside a JSON string."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return encode_text(text)[1:-1]
 
 
 def says_nothing(text: str | None) -> bool:
@@ -143,12 +144,15 @@ def masked(text: str) -> bool:
     """Whether something in the text was hidden before it was recorded."""
     if len(text) <= _LONGEST_MASK and text.strip().lower() in _WHOLE_MASKS:
         return True
-    return any(mask in text for mask in _MASKS) or _masked_inside(text)
+    for mask in _MASKS:
+        if mask in text:
+            return True
+    return text.startswith(("{", "[")) and _masked_inside(text)
 
 
 def _masked_inside(text: str) -> bool:
     """Whether a value of a structure was hidden whole."""
-    if not text.startswith(("{", "[")) or not any(mark in text for mark in _INNER_MARKS):
+    if not any(mark in text for mark in _INNER_MARKS):
         return False
     return _INNER_MASK.search(text) is not None
 

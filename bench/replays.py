@@ -1,0 +1,70 @@
+"""How long replays take, against the audit of the same runs: `python bench/replays.py [ARCHIVE]`.
+
+Every shipped condition but presidio (which takes minutes) in both recipient settings, over the public AgentLeak runs,
+first and once more after the case was judged again under another policy. A key is given, as without one nothing that
+was encrypted can be used again.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from measure import EARWITNESS, Run, run
+from rich.console import Console
+
+from earwitness.audit.replay.condition import shipped
+
+_AGENTLEAK = Path(__file__).resolve().parents[2] / "shared" / "data" / "agentleak_traces" / "traces_3214.tar.xz"
+_POLICY = "default: sanitize\nrules:\n  - {id: never-logged, effect: sanitize, channels: [C6]}\n"
+_MEMORY = 1000
+
+
+class Row(NamedTuple):
+    """One figure: `value` in `unit`, at most `target` if there is one."""
+
+    name: str
+    value: float
+    unit: str
+    target: float | None = None
+    note: str = ""
+
+
+def rows(archive: Path = _AGENTLEAK) -> Iterator[Row]:
+    """The figures; none where the runs are absent."""
+    if not archive.exists():
+        return
+    os.environ["EARWITNESS_KEY"] = "00" * 32
+    with tempfile.TemporaryDirectory(prefix="earwitness-bench-") as name:
+        yield from _measured(Path(name), archive)
+
+
+def _measured(folder: Path, archive: Path) -> Iterator[Row]:
+    case, policy = folder / "case.duckdb", folder / "policy.yaml"
+    policy.write_text(_POLICY)
+    audited = run(*EARWITNESS, "audit", archive, "--case", case, "--json")
+    first = _replay(case)
+    run(*EARWITNESS, "audit", "--case", case, "--policy", policy, "--json")
+    again = _replay(case)
+    yield Row("replay of all conditions / audit, CPU", first.cpu / audited.cpu, "x", 1, _told(first))
+    yield Row("replay, peak memory", first.peak, "MB", _MEMORY)
+    yield Row("replayed again under another policy / first replay, CPU", again.cpu / first.cpu, "x", 0.1, _told(again))
+
+
+def _replay(case: Path) -> Run:
+    names = [c.name for c in shipped().values() if c.detector != "presidio"]
+    chosen = [word for name in names for word in ("--condition", name)]
+    return run(*EARWITNESS, "replay", case, *chosen, "--json")
+
+
+def _told(taken: Run) -> str:
+    return f"{taken.seconds:.1f} s, {taken.cpu:.1f} s of CPU"
+
+
+if __name__ == "__main__":
+    console = Console(width=120, highlight=False)
+    for row in rows(*map(Path, sys.argv[1:])):
+        target = "" if row.target is None else f"target {row.target}"
+        console.print(f"{row.name:60} {row.value:10.2f} {row.unit:3} {target:12} {row.note}")

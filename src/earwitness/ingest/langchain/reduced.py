@@ -1,0 +1,44 @@
+"""Keys of a state that grow: what a reducer (`Annotated[list, add]`, `dict | dict`) made of several writes.
+
+Whoever is shown the whole was shown each write that it holds in full.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+from earwitness.ingest.spans.texts import as_text, fingerprint
+
+_Part = tuple[Hashable, bytes]
+_Write = tuple[str, frozenset[_Part]]
+
+
+class Reduced:
+    """The writes to each key of one state, by their parts: items of a list, entries of a mapping."""
+
+    def __init__(self) -> None:
+        self._writes: dict[str, dict[_Part, list[_Write]]] = {}
+
+    def wrote(self, key: str, value: Any, text: str) -> None:
+        """Keep a write that may become part of something bigger."""
+        parts = frozenset(_parts(value))
+        # One part leads to its write; any will do, as the whole must hold them all.
+        if parts:
+            self._writes.setdefault(key, {}).setdefault(min(parts, key=repr), []).append((text, parts))
+
+    def held(self, key: str, value: Any) -> tuple[list[str], bool]:
+        """The writes that a list or mapping holds in full, in their order there, and whether they are all of it."""
+        known = self._writes.get(key)
+        if not known or not isinstance(value, list | dict):
+            return [], False
+        parts = dict.fromkeys(_parts(value))
+        found = [w for part in parts for w in known.get(part, ()) if w[1] <= parts.keys()]
+        told = frozenset().union(*(w[1] for w in found))
+        return [text for text, _ in found], len(told) == len(parts)
+
+
+def _parts(value: Any) -> list[_Part]:
+    if isinstance(value, list):
+        return [("", fingerprint(as_text(item))) for item in value]
+    if isinstance(value, dict):
+        return [(key, fingerprint(as_text(item))) for key, item in value.items()]
+    return [("", fingerprint(as_text(value)))]
