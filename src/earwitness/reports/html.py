@@ -15,6 +15,8 @@ from earwitness.reports.page.findings import findings
 from earwitness.reports.page.flows import flows
 from earwitness.reports.page.markup import Html, View, css, el, join, own
 from earwitness.reports.page.policydraft import draft
+from earwitness.reports.page.replay import replay
+from earwitness.reports.page.significance import significance
 from earwitness.schema.case import Case
 
 
@@ -54,7 +56,9 @@ def _sections(view: View) -> list[tuple[str, str, Html]]:
         *([("policy", "A policy to start from", lambda: _draft(view))] if unruled else []),
         ("channels", "Channels", lambda: sections.channels_unruled(evidence) if unruled else sections.channels(view)),
         ("recipients", "Recipients and topology", lambda: _recipients(view)),
+        *([("tests", "Tests of significance", lambda: significance(view))] if view.report["significance"] else []),
         ("flows", "How it travelled", lambda: flows(view, unruled=unruled)),
+        *([("replay", "What a sanitizer would have changed", lambda: replay(view))] if view.report["replay"] else []),
         ("findings", title, lambda: findings(view, evidence, unruled=unruled)),
         ("coverage", "Coverage", lambda: coverage.coverage(view)),
         ("sources", "Sources", lambda: coverage.sources(view)),

@@ -15,6 +15,8 @@ from earwitness.audit.labels import compare
 from earwitness.reports.detection import detection
 from earwitness.reports.examples import examples
 from earwitness.reports.linked import link_counts
+from earwitness.reports.replayed import replayed
+from earwitness.reports.tested import tests
 from earwitness.schema.case import Case
 from earwitness.schema.words import CHANNELS
 
@@ -37,6 +39,8 @@ def summary(case: Case, *, labels: bool = False, reveal: bool = False) -> dict[s
         "detection": detection,
         "coverage": _coverage,
         "measures": _measures,
+        "significance": tests,
+        "replay": replayed,
         "values": _values,
         "exposure_totals": _exposure_totals,
         "exposures": _exposures,

@@ -49,7 +49,7 @@ _PREPARE = (
         channel VARCHAR, content UUID)""",
 )
 # Runs are taken in groups of about so many characters, so that memory holds the values and texts of one group.
-_GROUP = 32_000_000
+_GROUP = 20_000_000
 _GROUPS = f"""
     WITH sized AS (
         SELECT c.trace, sum(length(coalesce(t.text, x.text))) AS size

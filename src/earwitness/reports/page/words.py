@@ -119,3 +119,57 @@ GLOSSARY = (
     ("span", "first and one past the last code point of the value, in the text at the JSON pointer"),
     ("byte", "offset of the record in the decompressed source, from 0; lines count from 1"),
 )
+
+# -- replayed sanitizers
+
+CAUSES = {
+    "detection_miss": "detection miss",
+    "no_recipient": "no recipient",
+    "policy_gap": "policy gap",
+    "post_transform": "post transform",
+}
+CAUSE_MEANINGS = {
+    "detection_miss": "at some place where the value stands nothing was found at all",
+    "no_recipient": "it was found and passed, since nobody knows who receives it",
+    "policy_gap": "it was found and passed, since the recipient was not looked at or it was taken for another value",
+    "post_transform": "it was acted on, and the value is still found",
+}
+MODES = {"independent": "each event by itself", "propagate": "what was sanitized is not passed on"}
+SETTINGS = {
+    "paper": (
+        "Recipients known in messages and memory reads",
+        "The paper’s setting: a recipient counts as known in a message between agents (C2) and where an agent reads "
+        "from memory (C5).",
+    ),
+    "extended": (
+        "Recipients known by any evidence",
+        "The extended setting: a recipient counts as known wherever the record gives one, on every channel.",
+    ),
+}
+REPLAY = {
+    "what": "Sanitizers were replayed over every recorded delivery: what each would have left, and why. Nothing was "
+    "sent anywhere and no recording was changed.",
+    "rates": "Residual: of what should have been sanitized, the share that would still be there. Correct-allow: of what "
+    "may be told, the share that would still be there. Intervals are 95 % Wilson intervals; where runs have scenarios, "
+    "a bootstrap over scenarios stands beside them.",
+    "causes": "What remains has one cause, the first of these that holds:",
+    "nothing": "Nothing could be counted: no policy rules an occurrence of a protected value.",
+    "stale": "This replay is older than what else this page tells",
+    "again": "Its figures may not fit the rest of the page. Replay again: earwitness replay CASE.",
+    "no_key": "not on record in the case",
+    "ephemeral": "none was given: made for this replay alone, so that its pseudonyms cannot be made again",
+    "pairs": "Occurrences of one run are not independent: where one run holds many of them, p is too small.",
+}
+
+# -- tests of significance
+
+TESTS = {
+    "cochran-q": "Cochran’s Q",
+    "mcnemar-exact": "McNemar, exact",
+    "mcnemar-corrected": "McNemar, corrected",
+}
+SIGNIFICANCE = {
+    "what": "Runs of one scenario that are alike but for one factor are a block. Blocks that miss a level of the factor "
+    "are left out and counted. p is the probability of so large a difference if the levels were alike; no correction "
+    "for the number of tests is made.",
+}
