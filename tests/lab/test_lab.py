@@ -5,9 +5,11 @@
 
 import ast
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from os import environ
 from pathlib import Path
 
@@ -16,7 +18,11 @@ import polars as pl
 import pytest
 
 from earwitness.audit.measures.facts import fact
+from earwitness.audit.pipeline import audit, read_request
+from earwitness.audit.rulesets import RULE_SETS
 from earwitness.audit.stats import wilson
+from earwitness.ingest.loader import Loader
+from earwitness.ingest.manifest import apply_manifest, read_manifest
 from earwitness.schema.case import Case
 
 SAMPLES = plain.LAB.parent
@@ -26,6 +32,43 @@ FOUND = frozenset({"verbatim", "reformatted"})
 REARRANGED = "home_address"
 COUNTED = {"event_leakage", "raw_leakage", "filtered_leakage", "field_disclosure"}
 MAIN = {"adversary": "A0", "horizon": "5", "pair": "tau"}
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A case with both recordings and both tables of attributes."""
+    path = tmp_path_factory.mktemp("lab") / "lab.duckdb"
+    with Case(path) as case:
+        Loader(case).load([plain.LAB / "langgraph.tar.zst", plain.LAB / "autogen.jsonl.zst"])
+        for name in ("manifest.csv", "turns.parquet"):
+            apply_manifest(case, read_manifest(plain.LAB / name), plain.LAB / name)
+    return path
+
+
+@pytest.fixture(scope="module")
+def literal(imported: Path) -> Iterator[Case]:
+    """The case as the published rule judges it."""
+    yield from _audited(imported, "literal")
+
+
+@pytest.fixture(scope="module")
+def default(imported: Path) -> Iterator[Case]:
+    """The case as this program judges it."""
+    yield from _audited(imported, "default")
+
+
+def _audited(imported: Path, rules: str) -> Iterator[Case]:
+    path = imported.with_name(f"{rules}.duckdb")
+    shutil.copy(imported, path)
+    with Case(path, create=False) as case:
+        audit(case, read_request(plain.LAB / "policy.yaml", None, RULE_SETS[rules]))
+        yield case
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[plain.Run]:
+    """The runs as the script knows them."""
+    return plain.runs()
 
 
 def figures(case: Case) -> plain.Counts:
