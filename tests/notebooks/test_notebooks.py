@@ -7,6 +7,7 @@ import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,15 @@ import networkx as nx
 import polars as pl
 import pytest
 import yaml
+
+from earwitness.audit.pipeline import audit, read_request
+from earwitness.audit.replay.condition import shipped
+from earwitness.audit.replay.replay import Request, replay
+from earwitness.audit.rulesets import DEFAULT
+from earwitness.audit.transform.keys import Keys
+from earwitness.ingest.loader import Loader
+from earwitness.ingest.manifest import apply_manifest, read_manifest
+from earwitness.schema.case import Case
 
 pytest.importorskip("nbclient", reason="the extra `notebooks` is not installed")
 pytest.importorskip("matplotlib", reason="the extra `notebooks` is not installed")
@@ -225,6 +235,88 @@ def by_distance(rows: pl.DataFrame) -> dict[int, tuple[int, int]]:
                     count[hops][0] += (agent, attribute) in learned
                     count[hops][1] += 1
     return {hops: (k, n) for hops, (k, n) in count.items()}
+
+
+# 04: the bundled corpora replayed once more; counted occurrence by occurrence with plain Polars.
+
+CAUSES = ("detection_miss", "no_recipient", "policy_gap", "post_transform")
+REPLAYED = ["none", "blanket", "static", "dynamic", "no-confidence", "fail-closed", "oracle"]
+
+
+def occurrences(folder: Path, *files: str) -> pl.DataFrame:
+    """Table `replays` of a bundled corpus, with cell and scenario, after a look at `verdicts`."""
+    case = Case()
+    Loader(case).load([folder / name for name in files])
+    if (folder / "manifest.csv").exists():
+        apply_manifest(case, read_manifest(folder / "manifest.csv"), folder / "manifest.csv")
+    audit(case, read_request(folder / "policy.yaml", None, DEFAULT))
+    keys = Keys(b"earwitness notebook 04".ljust(32, b"."))
+    replay(case, Request([shipped()[name] for name in REPLAYED], keys))
+    judged = case.frame("SELECT event, dynamic FROM verdicts WHERE standing = 'confirmed' AND dynamic <> 'unruled'")
+    rows = case.frame("FROM replays")
+    for truth in ("sanitize", "allow"):
+        one = rows.filter((pl.col("condition") == "none") & (pl.col("setting") == "paper") & (pl.col("truth") == truth))
+        assert len(one) == judged.filter(pl.col("dynamic") == truth).height
+    traces = case.frame("SELECT trace, topology, scenario FROM traces")
+    return rows.join(traces, on="trace")
+
+
+@pytest.fixture(scope="module")
+def replays() -> dict[str, pl.DataFrame]:
+    lab = occurrences(LAB, "langgraph.tar.zst", "autogen.jsonl.zst")
+    return {"made": occurrences(LAB.parent / "topologies", "traces.jsonl"), "lab": lab}
+
+
+@pytest.mark.real
+def test_replay_headlines(run: Callable[[str], Any], replays: dict[str, pl.DataFrame]) -> None:
+    drawn = figures(run("04"))
+    for corpus, rows in replays.items():
+        for condition, setting, remain in product(REPLAYED, ("paper", "extended"), ("sanitize", "allow")):
+            part = rows.filter(
+                (pl.col("condition") == condition) & (pl.col("setting") == setting) & (pl.col("truth") == remain)
+            )
+            counted = (int(part["remains"].sum()), len(part))
+            if setting == "paper":
+                measure = {"sanitize": "residual", "allow": "correct_allow"}[remain]
+                assert drawn[f"{measure}, {condition}, {corpus}"] == counted
+            if remain == "allow" and condition in ("dynamic", "no-confidence", "fail-closed"):
+                assert drawn[f"{corpus}, {condition}, {setting}"] == counted
+            if (corpus, setting, remain) == ("lab", "paper", "allow") and f"{condition}, passed on" in drawn:
+                assert drawn[f"{condition}, passed on"] == (int(part["downstream"].sum()), len(part))
+
+
+@pytest.mark.real
+def test_replay_causes_and_cells(run: Callable[[str], Any], replays: dict[str, pl.DataFrame]) -> None:
+    drawn, out = figures(run("04")), "\n".join(texts(run("04")))
+    bad = {name: rows.filter((pl.col("setting") == "paper") & (pl.col("truth") == "sanitize")) for name, rows in
+           replays.items()}  # fmt: skip
+    for corpus, condition in product(bad, ("blanket", "static", "dynamic", "oracle")):
+        part = bad[corpus].filter((pl.col("condition") == condition) & pl.col("remains"))
+        told = ", ".join(f"{c.replace('_', ' ')} {(part['cause'] == c).sum()}" for c in CAUSES)
+        assert f"{corpus}, {condition}: {told}" in out
+    new = bad["lab"].filter(introduced() & pl.col("condition").is_in(["none", "blanket", "static", "dynamic"]))
+    counted = new.group_by("topology", "condition").agg(pl.col("remains").sum(), n=pl.len())
+    assert len(counted) == 20
+    for cell, condition, k, n in counted.iter_rows():
+        assert drawn[f"{cell}, {condition}"] == (k, n)
+    # What the text says: one scenario, and only agents that were introduced.
+    static = bad["lab"].filter((pl.col("condition") == "static") & pl.col("remains"))
+    assert set(static["scenario"]) == {"S0042"}
+    assert set(static["recipient"]) <= INTRODUCED
+    assert len(static) == 44
+
+
+@pytest.mark.real
+def test_replay_against_the_published_shape(run: Callable[[str], Any]) -> None:
+    out = "\n".join(texts(run("04")))
+    assert re.search(r"made +┆ 12\.12 +┆ false +┆ 5\.20 +┆ true +┆ 11 ", out)
+    assert re.search(r"lab +┆ 0\.00 +┆ true +┆ null +┆ true +┆ 0 ", out)
+    points, times, never = re.search(  # type: ignore[union-attr]
+        r"AgentLeak +┆ ([\d.]+) +┆ true +┆ ([\d.]+) +┆ true +┆ \d+ +┆ ([\d.]+) +┆ 0\.00 ", out
+    ).groups()
+    assert float(points) < 2
+    assert float(times) > 4
+    assert float(never) > 90
 
 
 def test_detector(run: Callable[[str], Any], truth: pl.DataFrame) -> None:

@@ -96,6 +96,22 @@ def test_shares_guards_thresholds() -> None:
     drawn(plot)
 
 
+def test_replay() -> None:
+    sides = RATES.join(pl.DataFrame({"measure": ["residual", "correct_allow"]}), how="cross").with_columns(
+        corpus=pl.lit(HOSTILE)
+    )
+    plot = plots.tradeoff(sides, "name", series="corpus", title="t", note="n")
+    assert len(plot.text.splitlines()) == 1 + 6
+    assert f"residual, a, {words(HOSTILE)}: 0 of 10: 0.0 %" in plot.text
+    drawn(plot)
+    left = pl.DataFrame({"c": ["a", HOSTILE], "detection_miss": [3, 0], "no_recipient": [1, 0]}).with_columns(
+        policy_gap=pl.lit(0), post_transform=pl.lit(0)
+    )
+    plot = plots.causes(left, "c", title="t", note="n")
+    assert "a: detection miss 3, no recipient 1, policy gap 0, post transform 0" in plot.text
+    drawn(plot)
+
+
 @given(st.lists(st.floats(0, 1), max_size=6), st.floats(0.01, 0.2))
 def test_labels_stand_apart_and_in_order(places: list[float], gap: float) -> None:
     moved = apart(places, gap)

@@ -1,5 +1,6 @@
 """`earwitness replay`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -7,6 +8,7 @@ import click
 
 from earwitness.cli.common import PATH
 from earwitness.cli.investigating import JSON, tell
+from earwitness.cli.replay_search import command as search_command
 
 
 class _Replay(click.Group):
@@ -43,12 +45,19 @@ def command() -> None:
     help="Which recipients count as known.",
 )
 @click.option("--key-file", type=PATH, help="Key of the transforms; else EARWITNESS_KEY, else one for this run.")
+@click.option(
+    "--by",
+    multiple=True,
+    type=click.Choice(["type", "channel", "attribute", "cell", "hops", "distance", "position"]),
+    help="Print the figures split by this, too; may be repeated. JSON has all splits.",
+)
 @JSON
 def run(
     case_path: Path,
     names: tuple[str, ...],
     setting: Literal["paper", "extended", "both"],
     key_file: Path | None,
+    by: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Replay conditions over every recorded delivery and count what remains.
@@ -60,6 +69,7 @@ def run(
     Examples:
       earwitness replay out/case.duckdb
       earwitness replay out/case.duckdb --condition dynamic --condition blanket --recipients paper
+      earwitness replay out/case.duckdb --by channel --by type
 
     \b
     In Python:
@@ -80,4 +90,7 @@ def run(
         with watching(quiet=as_json) as progress:
             skipped = replay(case, Request(conditions, keys, settings, progress))
         report = replay_report(Shown(case), skipped, keys.note)
-        tell(report, print_replay, as_json=as_json, found=has_residual(report))
+        tell(report, partial(print_replay, by=by), as_json=as_json, found=has_residual(report))
+
+
+command.add_command(search_command)

@@ -5,10 +5,12 @@ are a request and its result an answer. A name that merely looks like an agent's
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from msgspec.structs import replace
 
 from earwitness.ingest.record import Emit, Made
+from earwitness.ingest.shelf import Tape
 from earwitness.ingest.spans.identity import slug
 from earwitness.schema.model import Actor, Delivery, Event, Loss
 from earwitness.schema.words import Grade
@@ -26,7 +28,7 @@ class Delegation:
 
     def __init__(self) -> None:
         self._agents: dict[str, str] = {}
-        self._held: dict[str, list[Emit]] = {}
+        self._held: dict[str, Tape[Emit]] = {}
 
     def agent(self, tool: str | None, caller: str | None) -> str | None:
         """The agent that a tool of this name is; nobody calls itself."""
@@ -40,12 +42,14 @@ class Delegation:
 
     def hold(self, tool: str, emits: list[Emit]) -> None:
         """Keep a call or a result until it is known whose it is."""
-        self._held.setdefault(same_name(tool), []).extend(emits)
+        held = self._held.setdefault(same_name(tool), Tape())
+        for emit in emits:
+            held.append(emit, len(getattr(emit[0], "content", None) or ""))
 
-    def rest(self) -> list[Emit]:
+    def rest(self) -> Iterator[Emit]:
         """What stays of tools, at the end of the record."""
         held, self._held = self._held, {}
-        return [emit for emits in held.values() for emit in emits]
+        return chain.from_iterable(held.values())
 
 
 def as_delegation(emits: Iterable[Emit], agent: str, grade: Grade) -> Iterator[Emit]:

@@ -6,7 +6,8 @@ turn went to the user. Whoever takes over by a handoff sees what was said before
 turns out to be an agent was sent a request and gave an answer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -112,7 +113,8 @@ class Dialogue(Steps):
         if agent not in self._given:
             for text, at, seq in self._requests:
                 self.sight(agent, text, "initial", at, None, self.next() if self._given else seq)
-                self.history += [] if self._given else [(USER, text, None)]
+                if not self._given:
+                    self.history.append((USER, text, None), len(text))
             self._given.add(agent)
         if agent:
             self._seen[agent] = len(self.history)
@@ -273,11 +275,11 @@ class Dialogue(Steps):
         """An agent that takes over is shown what others said and heard since it last acted, `but` what it was told."""
         start, self._seen[agent] = self._seen.get(agent, 0), len(self.history)
         self._given.add(agent)
-        for author, text, event in self.history[start:]:
+        for author, text, event in self.history.since(start):
             if author != agent and (event is None or event != but):
                 self.sighting(agent, text, "history", at, event)
 
-    def finish(self) -> list[Emit]:
+    def finish(self) -> Iterator[Emit]:
         """The end of the record."""
         self.settle(final=True)
         for call_id, call in self._calls.items():
@@ -285,8 +287,7 @@ class Dialogue(Steps):
                 self._tell_call(call, call_id, denied=call.paused or hands_off(call.tool))
         for text, at, seq in [] if self._given else self._requests:
             self.sight(None, text, "initial", at, None, seq)
-        self._out += self._delegation.rest()
-        return self.drain()
+        return chain(self.drain(), self._delegation.rest())
 
     def _tell(self, words: _Words, channel: Channel, kind: str, to: tuple[Delivery, ...]) -> None:
         self.event(

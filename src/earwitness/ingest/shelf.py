@@ -4,14 +4,20 @@ import json
 import marshal
 import pickle
 import tempfile
+import weakref
 from array import array
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from earwitness.ingest.record import Place
 
+T = TypeVar("T")
+
 _IN_MEMORY = 8 << 20
 _NUMBERS = 6
+# What a value takes in memory besides its text, and how much of a tape stays there.
+_OBJECT, _BLOCK = 300, 1 << 20
 
 
 class Key(NamedTuple):
@@ -87,6 +93,54 @@ class Row:
 
     def __iter__(self) -> Iterator[tuple[Any, Place]]:
         return map(self.__getitem__, range(len(self)))
+
+
+class Tape(Generic[T]):
+    """Values in order, of which only the latest are in memory: the others lie on a shelf, in blocks of about 1 MB.
+
+    Args:
+        values: what it holds at first.
+    """
+
+    def __init__(self, values: Iterable[T] = ()) -> None:
+        self._latest = list(values)
+        self._first, self._size = 0, 0
+        self._starts, self._keys = array("q"), list[Key]()
+        self._shelf: Shelf | None = None
+
+    def append(self, value: T, length: int) -> None:
+        """Put one more at the end; `length` is that of its text, in characters."""
+        self._latest.append(value)
+        self._size += length + _OBJECT
+        if self._size >= _BLOCK:
+            self._put_aside()
+
+    def _put_aside(self) -> None:
+        if self._shelf is None:
+            self._shelf = Shelf()
+            weakref.finalize(self, self._shelf.close)
+        self._starts.append(self._first)
+        self._keys.append(self._shelf.put_whole(self._latest))
+        self._first += len(self._latest)
+        self._latest, self._size = [], 0
+
+    def __len__(self) -> int:
+        return self._first + len(self._latest)
+
+    def since(self, start: int) -> Iterator[T]:
+        """The values from number `start` on, one block at a time."""
+        if self._shelf and start < self._first:
+            n = bisect_right(self._starts, start) - 1
+            for begin, key in zip(self._starts[n:], self._keys[n:], strict=True):
+                yield from self._shelf.get_whole(key)[max(0, start - begin) :]
+        yield from self._latest[max(0, start - self._first) :]
+
+    def __iter__(self) -> Iterator[T]:
+        return self.since(0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Whole, for it may lie on a shelf itself."""
+        return type(self), (list(self),)
 
 
 def _raw(value: Any) -> tuple[bytes, int]:

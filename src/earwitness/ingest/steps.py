@@ -4,6 +4,7 @@ import re
 from typing import Any, NamedTuple
 
 from earwitness.ingest.record import Emit, Made, Place
+from earwitness.ingest.shelf import Tape
 from earwitness.ingest.spans.identity import clean_name
 from earwitness.ingest.spans.texts import masked
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Trace
@@ -37,7 +38,7 @@ class Steps:
     def __init__(self, trace: Trace, at: At, first: int = 0) -> None:
         self.trace = trace.id
         # What was said, by whom, in which event: those who come later are shown it.
-        self.history: list[tuple[str | None, str, str | None]] = []
+        self.history = Tape[tuple[str | None, str, str | None]]()
         self._out: list[Emit] = [Made(trace, at.place)]
         self._seq = first
         self._names: dict[str, int] = {}
@@ -102,7 +103,7 @@ class Steps:
         )
         self._out.append(Made(event, at.place))
         if remember and content:
-            self.history.append((sender, content, name))
+            self.history.append((sender, content, name), len(content))
         return name
 
     def sighting(self, agent: str | None, content: str, kind: SightingKind, at: At, event: str | None = None) -> None:

@@ -11,7 +11,8 @@ from earwitness.schema.times import to_iso
 
 _CHUNK = 5_000
 
-_QUERIES: tuple[tuple[type, str], ...] = (
+Queries = tuple[tuple[type, str], ...]
+QUERIES: Queries = (
     (
         Trace,
         """SELECT trace_id AS id, framework, scenario, domain, topology, model, arm, adversary, horizon, pair,
@@ -77,9 +78,9 @@ def export(case: Case, out: BinaryIO) -> int:
     return lines
 
 
-def items(case: Case) -> Iterator[Item]:
+def items(case: Case, queries: Queries = QUERIES) -> Iterator[Item]:
     """The items of a case: traces, actors, rules, values, sightings, events, losses, links, labels."""
-    for kind, query in _QUERIES:
+    for kind, query in queries:
         relation = case.con.execute(query)
         names = [c[0] for c in relation.description]
         while rows := relation.fetchmany(_CHUNK):

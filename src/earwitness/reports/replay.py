@@ -1,6 +1,6 @@
 """What replayed conditions would have left, and why: tables of figures, and one JSON object."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -8,7 +8,7 @@ from rich.console import Console
 
 from earwitness.reports.printing import dim, head, many, section
 from earwitness.reports.shown import Shown
-from earwitness.reports.text import percent
+from earwitness.reports.text import percent, plain
 
 Row = dict[str, Any]
 
@@ -20,6 +20,8 @@ _PAIRS = """
     SELECT setting, mode, truth, condition, other, under_both, only_condition, only_other, neither, p FROM replay_pairs
 """
 _PAIR = ("setting", "mode", "truth", "condition", "other", "under_both", "only_condition", "only_other", "neither", "p")
+_CHECKS = "SELECT name, backstop, judged, k, n, note FROM replay_checks ORDER BY backstop DESC, rowid"
+_CHECK = ("check", "backstop", "judged", "k", "n", "note")
 _TOTALS = """
     SELECT count(*) FILTER (dynamic = 'sanitize'), count(*) FILTER (dynamic = 'allow'),
            count(*) FILTER (dynamic = 'unruled') FROM verdicts WHERE standing = 'confirmed'
@@ -44,6 +46,7 @@ def replay_report(shown: Shown, skipped: dict[str, str], key: str | None = None)
     report["pairs"] = [
         dict(zip(_PAIR, (*row[:3], name(row[3]), name(row[4]), *row[5:]), strict=True)) for row in case.rows(_PAIRS)
     ]
+    report["checks"] = [dict(zip(_CHECK, row, strict=True)) for row in case.rows(_CHECKS)]
     report["skipped"] = [{"condition": name(c), "reason": reason} for c, reason in skipped.items()]
     return report | {"key": key, "case": str(case.path) if case.path else None}
 
@@ -65,24 +68,31 @@ def has_residual(report: Row) -> bool:
     return any(f["k"] for f in report["figures"] if f["measure"] == "residual")
 
 
-# Which figures stand in which table of the terminal: measure, and what its group is called.
-_SPLITS = (
-    ("residual_by_type", "value type"),
-    ("residual_by_channel", "channel"),
-    ("residual_by_topology", "topology cell"),
-    ("residual_by_position", "position of the recipient"),
-    ("residual_by_hops", "hops the value had travelled"),
-    ("new_agent_residual", "cell, introduced recipients alone"),
-)
-_MODES = {"independent": "each event by itself", "propagate": "what was sanitized is not passed on"}
+# What `--by` splits by: the end of the name of a measure, and what its groups are called.
+SPLITS = {
+    "type": ("type", "value type"),
+    "channel": ("channel", "channel"),
+    "attribute": ("attribute", "attribute"),
+    "cell": ("topology", "topology cell"),
+    "hops": ("hops", "hops the value had travelled"),
+    "distance": ("distance", "realised distance"),
+    "position": ("position", "position of the recipient"),
+}
 _CAUSES = ("detection_miss", "no_recipient", "policy_gap", "post_transform")
-_COSTS = ("under_sanitization", "over_sanitization", "collateral", "content_kept")
+_COSTS = ("under_sanitization", "over_sanitization", "introduced", "collateral", "content_kept")
+_PASSED = "propagate"
+_WIDTH, _FIRST = 100, 19
 _Find = Callable[..., Row | None]
 
 
-def print_replay(console: Console, report: Row) -> None:
-    """Print the conditions beside each other, setting by setting: headlines, causes, decisions; then the splits of the
-    first setting.
+def print_replay(console: Console, report: Row, by: Sequence[str] = ()) -> None:
+    """Print the conditions under each other, setting by setting: headlines in both modes; causes and costs; then the
+    splits that are asked for, and what it comes to.
+
+    Args:
+        console: where to.
+        report: of `replay_report`.
+        by: names of `SPLITS`.
     """
     totals = report["occurrences"]
     told = f"{many(totals['should_sanitize'], 'occurrence')} should be sanitized, {totals['should_allow']:,} allowed"
@@ -90,17 +100,22 @@ def print_replay(console: Console, report: Row) -> None:
     head(console, report, "Earwitness replay", told)
     find, settings = _finder(report["figures"]), _settings(report)
     for setting in settings:
-        names = [c["condition"] for c in report["conditions"] if find(c["condition"], setting, "residual")]
-        for mode, title in _MODES.items():
-            _headlines(console, f"Recipients as in the {setting} setting, {title}", find, names, setting, mode)
-        _causes(console, find, names, setting)
-        _decisions(console, find, names, setting)
-    for measure, title in _SPLITS if settings else ():
-        _split(console, report, settings[0], measure, title)
+        names = [c["condition"] for c in report["conditions"] if any(find(c["condition"], setting, m) for m in _HEADS)]
+        _headlines(console, find, names, setting)
+        _reasons(console, find, names, setting)
+    for name in dict.fromkeys(by):
+        for setting in settings:
+            _splits(console, report, setting, name)
+    _checks(console, report["checks"])
+    for setting in settings:
+        _sentence(console, find, setting)
     for skip in report["skipped"]:
         dim(console, f"left out: {skip['condition']}: {skip['reason']}")
     if report["key"]:
         dim(console, report["key"])
+
+
+_HEADS = ("residual", "correct_allow")
 
 
 def _finder(figures: Iterable[Row]) -> _Find:
@@ -117,62 +132,124 @@ def _settings(report: Row) -> list[str]:
     return [s for s in ("paper", "extended") if s in seen]
 
 
-def _rate(figure: Row | None) -> tuple[str, str, str]:
-    """Percent, Wilson interval, bootstrap interval."""
+def _rate(figure: Row | None) -> tuple[str, str]:
+    """Percent, and its interval: of the bootstrap where there is one."""
     if figure is None:
-        return "-", "-", "-"
-    boot = "-" if figure["boot_low"] is None else _short(figure["boot_low"], figure["boot_high"])
-    return percent(figure["rate"]), _short(figure["low"], figure["high"]), boot
+        return "-", "-"
+    ends = ("low", "high") if figure["boot_low"] is None else ("boot_low", "boot_high")
+    low, high = (100 * figure[end] for end in ends)
+    return percent(figure["rate"]), f"{low:.1f}-{high:.1f}"
 
 
-def _short(low: float, high: float) -> str:
-    return f"{100 * low:.1f}-{100 * high:.1f}"
-
-
-def _headlines(console: Console, title: str, find: _Find, names: Sequence[str], setting: str, mode: str) -> None:
-    rows = [
-        (n, *_rate(find(n, setting, "residual", mode)), *_rate(find(n, setting, "correct_allow", mode))) for n in names
-    ]
-    columns = ("condition", "residual %", "95 %", "bootstrap", "correct-allow %", "95 %", "bootstrap")
-    section(console, title, columns, rows)
-
-
-def _causes(console: Console, find: _Find, names: Sequence[str], setting: str) -> None:
+def _headlines(console: Console, find: _Find, names: Sequence[str], setting: str) -> None:
     rows = []
     for name in names:
-        found = [find(name, setting, f"cause_{cause}") for cause in _CAUSES]
-        if found[0]:
-            cells = [f"{f['k']:,} ({percent(f['rate'])})" for f in found if f]
-            rows.append((name, f"{found[0]['n']:,}", *cells))
-    columns = ("condition", "remain", *(c.replace("_", " ") for c in _CAUSES))
-    section(console, f"Why it remains, {setting} setting (%)", columns, rows)
+        passed = [_rate(find(name, setting, m, _PASSED))[0] for m in _HEADS]
+        rows.append((name, *(cell for m in _HEADS for cell in _rate(find(name, setting, m))), *passed))
+    columns = (
+        "condition",
+        "residual %",
+        "95 %",
+        "correct-allow %",
+        "95 %",
+        "passed on:\nresidual %",
+        "\ncorrect-allow %",
+    )
+    section(console, f"Recipients as in the {setting} setting", columns, rows)
 
 
-def _decisions(console: Console, find: _Find, names: Sequence[str], setting: str) -> None:
-    """Decision correctness on what is detected and has a known recipient."""
+def _reasons(console: Console, find: _Find, names: Sequence[str], setting: str) -> None:
+    """Causes of what remains, as shares of it, and what protection costs."""
     rows = []
     for name in names:
-        under, over, collateral, kept = (_of(find(name, setting, m)) for m in _COSTS)
-        rows.append((name, *under, *over, collateral[1], kept[1]))
-    columns = ("condition", "under-sanitized", "%", "over-sanitized", "%", "collateral %", "words kept %")
-    section(console, f"Decisions on what is detected and has a known recipient, {setting} setting", columns, rows)
+        causes = [find(name, setting, f"cause_{cause}") for cause in _CAUSES]
+        remain = f"{causes[0]['n']:,}" if causes[0] else "0"
+        shares = [_rate(f)[0] for f in (*causes, *(find(name, setting, m) for m in _COSTS))]
+        rows.append((name, remain, *shares))
+    columns = (
+        "condition",
+        "remain",
+        "missed",
+        "no recip.",
+        "policy",
+        "transf.",
+        "under",
+        "over",
+        "introd.",
+        "collat.",
+        "kept",
+    )
+    section(console, f"Why it remains, decisions and costs, {setting} setting (%)", columns, rows)
 
 
-def _of(figure: Row | None) -> tuple[str, str]:
-    return ("-", "-") if figure is None else (f"{figure['k']:,} of {figure['n']:,}", percent(figure["rate"]))
+def _splits(console: Console, report: Row, setting: str, name: str) -> None:
+    """The figures that there are by one thing."""
+    ending, title = SPLITS[name]
+    for measure, what in (("residual", "Residual"), ("correct_allow", "Correct-allow")):
+        _split(console, report, setting, f"{measure}_by_{ending}", f"{what} % by {title}, {setting} setting")
+    if name == "cell":
+        title = f"Residual % by topology cell, introduced recipients alone, {setting} setting"
+        _split(console, report, setting, "new_agent_residual", title)
 
 
 def _split(console: Console, report: Row, setting: str, measure: str, title: str) -> None:
-    """One figure by a group: a line a condition, a column a cell."""
+    """One figure by a group: a line a condition, a column a cell, as many tables as that takes."""
     cells: dict[str, dict[str, str]] = {}
     for f in report["figures"]:
         if (f["measure"], f["mode"], f["setting"]) == (measure, "independent", setting):
             cells.setdefault(f["condition"], {})[next(iter(f["group"].values())) or "-"] = percent(f["rate"])
-    names = sorted({name for row in cells.values() for name in row})[:_WIDEST]
-    rows = [(c["condition"], *(cells[c["condition"]].get(n, "-") for n in names)) for c in report["conditions"]
-            if c["condition"] in cells]  # fmt: skip
-    section(console, f"Residual % by {title}, {setting} setting", ("condition", *names), rows)
+    for names in _fitting(sorted({name for row in cells.values() for name in row})):
+        rows = [(c["condition"], *(cells[c["condition"]].get(n, "-") for n in names)) for c in report["conditions"]
+                if c["condition"] in cells]  # fmt: skip
+        section(console, title, ("condition", *map(plain, names)), rows)
 
 
-# So many columns fit; `--json` has all.
-_WIDEST = 8
+def _fitting(names: Sequence[str]) -> Iterator[list[str]]:
+    """Columns in groups that fit beside the names of the conditions."""
+    some: list[str] = []
+    used = _FIRST
+    for name in names:
+        width = min(max(len(name), 6), _WIDTH - _FIRST - 1) + 1
+        if some and used + width > _WIDTH:
+            yield some
+            some, used = [], _FIRST
+        some.append(name)
+        used += width
+    if some:
+        yield some
+
+
+def _checks(console: Console, checks: Sequence[Row]) -> None:
+    """What was verified of the transforms, in a line or two; JSON has each check."""
+    judged = [c for c in checks if c["judged"] and c["n"]]
+    made = next((c for c in checks if c["check"] == "texts_made"), None)
+    if made is None or not made["n"]:
+        return
+    told = f"transforms: {made['k']:,} of {many(made['n'], 'changed text')} made in this run"
+    if judged:
+        failed = [f"{c['check']} {c['n'] - c['k']:,} of {c['n']:,}" for c in judged if c["k"] < c["n"]]
+        told += f", {len(judged) - len(failed)} of {len(judged)} checks of them hold"
+        told += f"; not in all: {', '.join(failed)}" if failed else ""
+    dim(console, told)
+
+
+def _sentence(console: Console, find: _Find, setting: str) -> None:
+    """Recipients against redaction of everything."""
+    cells = [[find(name, setting, m) for m in _HEADS] for name in ("dynamic", "blanket")]
+    (left, kept), (left_all, kept_all) = cells
+    told = []
+    if left and left_all:
+        points = 100 * (left["rate"] - left_all["rate"])
+        told.append(f"leaves {abs(points):.2f} points {'less' if points < 0 else 'more'} than blanket")
+    if kept and kept_all:
+        times = (
+            f"{kept['k'] / kept_all['k']:.1f} times"
+            if kept_all["k"]
+            else f"{kept['k']:,}, where blanket keeps none, of"
+        )
+        told.append(f"keeps {times} the authorised occurrences")
+    missed = find("dynamic", setting, "cause_detection_miss")
+    if missed:
+        told.append(f"{percent(missed['rate'])} % of what it leaves was never detected")
+    if told:
+        dim(console, f"{setting}: dynamic {'; '.join(told)}")

@@ -15,6 +15,7 @@ from earwitness.audit.labels import compare
 from earwitness.reports.detection import detection
 from earwitness.reports.examples import examples
 from earwitness.reports.linked import link_counts
+from earwitness.reports.mask import Mask
 from earwitness.reports.replayed import replayed
 from earwitness.reports.tested import tests
 from earwitness.schema.case import Case
@@ -58,9 +59,20 @@ def summary(case: Case, *, labels: bool = False, reveal: bool = False) -> dict[s
     if reveal:
         out["revealed"] = True
         _reveal(case, out["values"])
+    else:
+        _hide(case, out)
     if labels:
         out["labels"] = compare(case)._asdict()
     return out | {"case": str(case.path) if case.path else None}
+
+
+def _hide(case: Case, out: dict[str, Any]) -> None:
+    """Names of arms, cells and frameworks come from the traces, and may hold what is protected."""
+    mask = Mask(case)
+    for arm in out["coverage"]["arms"]:
+        arm["arm"] = arm["arm"] and mask(arm["arm"])
+    for figure in out["measures"]:
+        figure["group"] = {k: mask(v) if isinstance(v, str) else v for k, v in figure["group"].items()}
 
 
 def has_findings(case: Case) -> bool:

@@ -33,6 +33,8 @@ def print_audit(console: Console, report: dict[str, Any]) -> None:
     _exposures(console, report)
     _findings(console, report["findings"])
     _values(console, report["values"], revealed="revealed" in report)
+    if report["replay"]:
+        _replay(console, report["replay"])
     if "labels" in report:
         _labels(console, report["labels"])
     _notes(console, report["notes"])
@@ -222,6 +224,33 @@ def _labels(console: Console, labels: dict[str, int]) -> None:
         f"{labels['analyzer_only']:,} only the analyzer; "
         f"{labels['events_equal']:,} of {labels['events']:,} events equal\n"
     )
+
+
+_BESIDE = ("blanket", "none")
+
+
+def _replay(console: Console, told: dict[str, Any]) -> None:
+    """The default condition, blanket and none, in the first setting: the rest is told by `earwitness replay`."""
+    figures = {(f["condition"], f["measure"]): f for f in told["figures"] if _first(f, told["figures"][0]["setting"])}
+    names = [n for n in dict.fromkeys((told["default"], *_BESIDE)) if (n, "residual") in figures]
+    rows = [
+        (plain(n), *(cell for m in ("residual", "correct_allow") for cell in _share(figures.get((n, m)))))
+        for n in names
+    ]
+    state = "STALE: " + "; ".join(told["stale"]) if told["stale"] else f"replayed {told['finished_at'][:16]}Z"
+    setting = f", {told['figures'][0]['setting']} setting" if rows else ""
+    console.print(f"[bold]Replayed sanitizers{setting}[/bold]  {plain(state)}")
+    columns = ("condition", "residual %", "95 % interval", "correct-allow %", "95 % interval")
+    console.print(_table(columns, rows) if rows else "nothing was counted: no policy rules an occurrence")
+    console.print("[dim]all conditions, and why it remains: the page, or earwitness replay CASE[/dim]\n")
+
+
+def _first(figure: dict[str, Any], setting: str) -> bool:
+    return not figure["group"] and (figure["setting"], figure["mode"]) == (setting, "independent")
+
+
+def _share(figure: dict[str, Any] | None) -> tuple[str, str]:
+    return ("-", "-") if figure is None else (percent(figure["rate"]), interval(figure["low"], figure["high"]))
 
 
 def _notes(console: Console, notes: list[str]) -> None:

@@ -107,6 +107,18 @@ REPLAYED = (
         tries BIGINT candidates that were made"""),
     ),
     Table(
+        "replay_checks",
+        "Whether what the last replay made is what was promised; texts kept from earlier ones are not looked at.",
+        "replay",
+        columns("""
+        name VARCHAR which check
+        backstop BOOLEAN of the transforms with or without the backstop of rewritings
+        judged BOOLEAN something is wrong where k is below n; other rows count only
+        k BIGINT how many passed
+        n BIGINT how many were looked at
+        note VARCHAR what a reader should know of it"""),
+    ),
+    Table(
         "replay_matches",
         "Values that the measuring detector finds in changed texts: kept between replays.",
         "replay",

@@ -78,6 +78,7 @@ FIGURES: tuple[Figure, ...] = (
 
 COSTS = {
     "collateral": "spans acted on, over all deliveries, that lie on no known value",
+    "introduced": "changed texts of deliveries that hold a protected value they did not hold before",
     "content_kept": "words outside the values to be sanitized that are still there, in a sample of deliveries",
 }
 

@@ -14,6 +14,7 @@ from earwitness.audit.replay.judging import act, decides_by, judge
 from earwitness.audit.replay.measuring import measure_again
 from earwitness.audit.replay.places import find_places
 from earwitness.audit.replay.spans import gather, look
+from earwitness.audit.replay.verified import keep_checks, note_introduced
 from earwitness.audit.rulesets import DEFAULT, RULE_SETS, RuleSet
 from earwitness.audit.transform.keys import Keys
 from earwitness.audit.transform.options import Options
@@ -51,6 +52,7 @@ class State:
     plans: list[Plan]
     kits: dict[bool, Toolkit]
     skipped: dict[str, str] = field(default_factory=dict)
+    made: int = 0
 
 
 Step = Callable[[Case, State], None]
@@ -111,7 +113,7 @@ def _decide_alike(case: Case, state: State, alike: list[Plan]) -> None:
 
 
 def _transform(case: Case, state: State) -> None:
-    texts.make_texts(case, state.kits, state.request.progress)
+    state.made = texts.make_texts(case, state.kits, state.request.progress)
     _drop(case, "rp_wanted")
 
 
@@ -125,7 +127,13 @@ def _conclude(case: Case, state: State) -> None:
 
 def _count(case: Case, state: State) -> None:
     costs.note_kept(case)
+    note_introduced(case)
     count_figures(case)
+
+
+def _verify(case: Case, state: State) -> None:
+    state.request.progress("verifying what was made", 0)
+    keep_checks(case, state.kits, state.made)
 
 
 def _tidy(case: Case, state: State) -> None:
@@ -142,7 +150,7 @@ _KEPT = ("class", "flow", "known", "occ", "handled", "sent", "stream", "outbox",
          "spot_all", "cost", "drawn")  # fmt: skip
 
 
-STEPS: tuple[Step, ...] = (_forget, _places, _decide, _transform, _measure, _conclude, _count, _tidy)
+STEPS: tuple[Step, ...] = (_forget, _places, _decide, _transform, _measure, _conclude, _count, _verify, _tidy)
 
 
 def replay(case: Case, request: Request, steps: Sequence[Step] = STEPS) -> dict[str, str]:

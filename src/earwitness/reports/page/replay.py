@@ -50,7 +50,7 @@ def _facts(view: View, told: Row) -> Html:
         ("Counted over", _counted(told["occurrences"])),
         ("Made by", view.text(f"earwitness {told['version']}")),
     )
-    return el("dl", *(el("div", el("dt", own(t)), el("dd", d)) for t, d in terms), class_=css("facts"))
+    return el("dl", *(el("div", el("dt", own(t)), el("dd", d)) for t, d in terms), class_=css("facts replayed"))
 
 
 def _key(view: View, key: Row | None) -> Html:
@@ -62,7 +62,7 @@ def _key(view: View, key: Row | None) -> Html:
 
 
 def _counted(n: Row) -> Html:
-    told = f"{n['should_sanitize']:,} occurrences that should be sanitized, {n['should_allow']:,} that should be allowed"
+    told = f"{n['should_sanitize']:,} occurrences that should be sanitized, {n['should_allow']:,} allowed"
     return own(f"{told}; {n['unruled']:,} without a policy are left out" if n["unruled"] else told)
 
 
@@ -101,9 +101,7 @@ def _setting(view: View, told: Row, figures: Figures, setting: str) -> Html:
     return el("div", *parts, class_=css("setting"))
 
 
-def _plot(
-    view: View, told: Row, figures: Figures, setting: str, mode: str, rows: Sequence[tuple[int, str]]
-) -> Html:
+def _plot(view: View, told: Row, figures: Figures, setting: str, mode: str, rows: Sequence[tuple[int, str]]) -> Html:
     points = []
     for number, name in rows:
         x, y = (figures.one(name, setting, mode, m) for m in ("residual", "correct_allow"))
@@ -128,7 +126,7 @@ def _headlines(
         ]
         for number, name in rows
     ]
-    once = ("95 %", "over scenarios", "counted")
+    once = ("95 %", "over scenarios", "Counted")
     head = [own(t) for t in ("No.", "Condition", "Residual", *once, "Correct-allow", *once)]
     if not any(f["boot_low"] is not None for f in told["figures"]):
         head, made = _without(head, 4, 8), [_without(row, 4, 8) for row in made]
@@ -159,7 +157,8 @@ def _causes(view: View, figures: Figures, setting: str, rows: Sequence[tuple[int
         found = {c: figures.one(name, setting, "independent", f"cause_{c}") for c in CAUSES}
         if told:
             counts = {c: f["k"] if f else 0 for c, f in found.items()}
-            made.append([own(number), view.name(name, 60), count(told["k"]), _bar(counts), *map(count, counts.values())])
+            cells = [own(number), view.name(name, 60), count(told["k"]), _bar(counts)]
+            made.append(cells + [count(n) for n in counts.values()])
     head = [own("No."), own("Condition"), own("Remain"), own("Why"), *map(own, CAUSES.values())]
     return table(own("Sources of what remains, each event by itself"), head, made, "numbers replay sources-of")
 
@@ -169,6 +168,12 @@ def _bar(counts: dict[str, int]) -> Html:
         return el("span", own("nothing remains"), class_=css("quiet"))
     told = ", ".join(f"{n:,} {CAUSES[c]}" for c, n in counts.items() if n)
     return stack([(f"cause-{c}", n) for c, n in counts.items()], own(told), 12)
+
+
+def _labelled(counts: dict[str, int]) -> Html:
+    """The bar with its numbers in words."""
+    told = ", ".join(f"{n:,} {CAUSES[c]}" for c, n in counts.items() if n)
+    return join([_bar(counts), el("span", own(told), class_=css("meaning"))]) if told else _bar(counts)
 
 
 _BY = (("channel", "residual_by_channel", "channel"), ("value_type", "residual_by_type", "value_type"))
@@ -182,7 +187,7 @@ def _splits(view: View, told: Row, figures: Figures, setting: str) -> Html:
             cell = figure["group"][column]
             made.append(
                 [_cell(view, split, cell), percent(figure["rate"]), whisker(figure), interval(figure), ratio(figure),
-                 _bar(_counts(told, setting, split, cell))]
+                 _labelled(_counts(told, setting, split, cell))]
             )  # fmt: skip
     head = [own("By channel, by type of value"), own("Residual"), axis(), own("95 %"), own("Counted"), own("Why")]
     name = view.plain(told["default"])
@@ -215,13 +220,13 @@ def _pairs(view: View, told: Row, setting: str) -> Html:
         for other, truths in cells.items()
     ]
     name = view.plain(told["default"])
-    once = (f"remain under {name} alone", "under the other alone", "p")
-    head = [own(t) for t in ("Against", *(f"Should be sanitized: {t}" for t in once), *once)]
-    head[4] = own(f"Should be allowed: {once[0]}")
+    once = (f"under {name} alone", "under the other alone", "p")
+    head = [own("Against"), *(own(f"{truth}, {t}") for truth in ("Residual", "Correct-allow") for t in once)]
     caption = own(f"{name} against the others by McNemar’s test, each event by itself")
     if not made:
         return NOTHING
-    return join([table(caption, head, made, "numbers from-2 replay"), el("p", own(REPLAY["pairs"]), class_=css("quiet"))])
+    note = el("p", own(REPLAY["pairs"]), class_=css("quiet"))
+    return join([table(caption, head, made, "numbers from-2 replay"), note])
 
 
 def _pair(pair: Row | None) -> list[Html]:

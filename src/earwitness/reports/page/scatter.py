@@ -12,7 +12,7 @@ Box = tuple[float, float, float, float]
 SIZE, LEFT, TOP, RIGHT, BOTTOM = 260, 46, 14, 30, 40
 TICKS = (0, 25, 50, 75, 100)
 # Dots nearer than this are one to the eye.
-_NEAR = 9.0
+_NEAR = 6.0
 _LETTER, _LINE = 6.4, 12.0
 _FAR = (7, 13, 20, 28)
 
@@ -30,7 +30,12 @@ class Point(NamedTuple):
 def scatter(points: Sequence[Point], title: Html, across: str, up: str) -> Html:
     """The drawing; `across` and `up` name the axes."""
     width, height = LEFT + SIZE + RIGHT, TOP + SIZE + BOTTOM
-    drawn = [_axes(across, up), *(_whiskers(p) for p in points), *(_dot(p) for p in points), _labels(points)]
+    drawn = [
+        _axes(across, up),
+        *(_whiskers(p) for p in points),
+        *(_dot(p) for p in sorted(points, key=lambda p: p.chosen)),
+        _labels(points),
+    ]
     view = css(f"0 0 {width} {height}")
     return el("svg", el("title", title), *drawn, viewBox=view, class_=css("scatter"), role=css("img"))
 
@@ -115,16 +120,17 @@ def _free(x: float, y: float, width: float, taken: Sequence[Box]) -> Box:
     """The first box beside a point that crosses none that is taken and stays inside the drawing."""
     for far in _FAR:
         for box in _beside(x, y, width, far):
-            if box[0] >= LEFT - 2 and box[2] <= LEFT + SIZE + RIGHT and box[1] >= 0 and box[3] <= TOP + SIZE:
-                if not any(_cross(box, other) for other in taken):
-                    return box
+            within = box[0] >= LEFT - 2 and box[2] <= LEFT + SIZE + RIGHT and box[1] >= 0 and box[3] <= TOP + SIZE
+            if within and not any(_cross(box, other) for other in taken):
+                return box
     return x + 7, y - _LINE / 2, x + 7 + width, y + _LINE / 2
 
 
 def _beside(x: float, y: float, width: float, far: float) -> Iterable[Box]:
-    """To the right, to the left, above, below, and at the corners."""
-    for dx, dy in ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1)):
-        cx, cy = x + dx * (far + width / 2), y + dy * (far + _LINE / 2 - 1)
+    """At the corners first, where no interval is drawn, then to the right, to the left, above, below."""
+    for dx, dy in ((1, -1), (1, 1), (-1, -1), (-1, 1), (1, 0), (-1, 0), (0, -1), (0, 1)):
+        # A corner clears the point by its side alone, so it may stand higher.
+        cx, cy = x + dx * (far - 1 + width / 2), y + dy * (far + (2 if dx else _LINE / 2 - 1))
         yield cx - width / 2, cy - _LINE / 2, cx + width / 2, cy + _LINE / 2
 
 

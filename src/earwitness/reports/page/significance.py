@@ -7,7 +7,7 @@ from earwitness.reports.page.markup import DASH, NOTHING, Html, View, css, el, f
 from earwitness.reports.page.words import CELL_FIGURES, SIGNIFICANCE, TESTS
 
 Row = dict[str, Any]
-MOST_TESTS = 60
+MOST_TESTS = 20
 
 
 def significance(view: View) -> Html:

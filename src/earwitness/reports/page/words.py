@@ -149,16 +149,17 @@ SETTINGS = {
 REPLAY = {
     "what": "Sanitizers were replayed over every recorded delivery: what each would have left, and why. Nothing was "
     "sent anywhere and no recording was changed.",
-    "rates": "Residual: of what should have been sanitized, the share that would still be there. Correct-allow: of what "
-    "may be told, the share that would still be there. Intervals are 95 % Wilson intervals; where runs have scenarios, "
-    "a bootstrap over scenarios stands beside them.",
+    "rates": "Residual: of what should have been sanitized, the share that would still be there. Correct-allow: of "
+    "what may be told, the share that would still be there. Intervals are 95 % Wilson intervals; where runs have "
+    "scenarios, a bootstrap over scenarios stands beside them.",
     "causes": "What remains has one cause, the first of these that holds:",
     "nothing": "Nothing could be counted: no policy rules an occurrence of a protected value.",
     "stale": "This replay is older than what else this page tells",
     "again": "Its figures may not fit the rest of the page. Replay again: earwitness replay CASE.",
     "no_key": "not on record in the case",
     "ephemeral": "none was given: made for this replay alone, so that its pseudonyms cannot be made again",
-    "pairs": "Occurrences of one run are not independent: where one run holds many of them, p is too small.",
+    "pairs": "Counted are occurrences that remain under one of the two alone. "
+    "Occurrences of one run are not independent: where one run holds many of them, p is too small.",
 }
 
 # -- tests of significance
@@ -169,7 +170,7 @@ TESTS = {
     "mcnemar-corrected": "McNemar, corrected",
 }
 SIGNIFICANCE = {
-    "what": "Runs of one scenario that are alike but for one factor are a block. Blocks that miss a level of the factor "
-    "are left out and counted. p is the probability of so large a difference if the levels were alike; no correction "
-    "for the number of tests is made.",
+    "what": "Runs of one scenario that are alike but for one factor are a block. Blocks that miss a level of the "
+    "factor are left out and counted. p is the probability of so large a difference if the levels were alike; no "
+    "correction for the number of tests is made.",
 }
