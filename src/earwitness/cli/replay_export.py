@@ -1,0 +1,63 @@
+"""`earwitness replay export`."""
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from earwitness.cli.common import PATH
+from earwitness.cli.investigating import JSON, tell
+
+
+@click.command("export")
+@click.argument("case_path", metavar="CASE", type=PATH)
+@click.option("--condition", required=True, help="A replayed condition, by its name.")
+@click.option("--recipients", "setting", type=click.Choice(["paper", "extended"]), default="paper", show_default=True)
+@click.option(
+    "--mode",
+    type=click.Choice(["independent", "propagate"]),
+    default="independent",
+    show_default=True,
+    help="Each event by itself, or with what was sanitized not passed on.",
+)
+@click.option("-o", "--output", type=PATH, required=True, help="File to write.")
+@click.option("--with-values", is_flag=True, help="Write values and rules of the traces, too, in clear.")
+@click.option("--keep-unsent", is_flag=True, help="Keep initial inputs and contexts that no sanitizer saw as recorded.")
+@click.option("--replace", is_flag=True, help="Write over an existing file.")
+@JSON
+def command(
+    case_path: Path,
+    condition: str,
+    setting: Literal["paper", "extended"],
+    mode: Literal["independent", "propagate"],
+    output: Path,
+    with_values: bool,
+    keep_unsent: bool,
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Write the traces as a replayed condition would have left them, as canonical JSONL.
+
+    The texts are those of the last replay; no key is needed. Values and rules are left out unless asked for.
+
+    \b
+    Examples:
+      earwitness replay export out/case.duckdb --condition dynamic -o sanitized.jsonl
+      earwitness replay export out/case.duckdb --condition dynamic --mode propagate --with-values -o loop.jsonl
+
+    \b
+    In Python:
+      lay_out(case, Ask("dynamic", "paper"), rules); write_sanitized(case, path, values=False, replace=False)
+    """
+    from earwitness.audit.replay.export import Ask, drop, lay_out
+    from earwitness.audit.replay.replay import audited_by
+    from earwitness.cli.labelled import audited
+    from earwitness.reports.sanitized import check_output, export_report, print_export, write_sanitized
+
+    check_output(output, replace=replace)
+    with audited(case_path) as case:
+        ask = Ask(condition, setting, mode, keep_unsent)
+        told = lay_out(case, ask, audited_by(case))
+        lines = write_sanitized(case, output, values=with_values, replace=replace)
+        drop(case)
+    tell(export_report(ask, told, lines, output, values=with_values), print_export, as_json=as_json, found=False)

@@ -1,0 +1,153 @@
+"""Sanitized traces as canonical JSONL: written whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from earwitness.audit.replay.export import Ask, LaidOut
+from earwitness.reports.canonical import QUERIES, Queries, items
+from earwitness.reports.mask import Mask
+from earwitness.reports.printing import many
+from earwitness.reports.text import plain
+from earwitness.schema.case import Case
+from earwitness.schema.errors import InputError
+from earwitness.schema.model import Delivery, Event, Item, Label, Rule, Sighting, Value
+
+WITHHELD = "[withheld]"
+Row = dict[str, Any]
+
+_TEXT = f"coalesce(c.text, y.text, z.text, '{WITHHELD}') AS content"
+_TEXTS = """
+    LEFT JOIN contents c ON c.content = v.shown
+    LEFT JOIN (SELECT DISTINCT ON (changed) changed, text FROM replay_texts WHERE text IS NOT NULL) y
+         ON y.changed = v.shown
+    LEFT JOIN rx_cut z ON z.shown = v.shown
+"""
+_EVENTS = f"""
+    SELECT trace_id AS trace, channel, {_TEXT}, v.id, seq, epoch_ns(time) AS time, e.kind, sender, d.to,
+           parent_id AS parent, turn, archetype, flags,
+           CASE WHEN parts > 1 THEN to_json(struct_pack(original := coalesce(e.event_id, 'event-' || e.event),
+                                                        part := part, parts := parts)) END AS attributes
+    FROM rx_event v JOIN events e USING (event) JOIN traces t USING (trace) {_TEXTS}
+    LEFT JOIN (SELECT event, part, list({{'actor': actor, 'grade': grade, 'delivered': delivered}} ORDER BY nth) AS to
+               FROM rx_to GROUP BY event, part) d USING (event, part)
+    ORDER BY copy
+"""
+_SIGHTINGS = f"""
+    SELECT trace_id AS trace, {_TEXT}, actor, kind, seq, epoch_ns(time) AS time, v.id AS event
+    FROM rx_seen v JOIN sightings s ON s.rowid = v.sighting JOIN traces t USING (trace) {_TEXTS}
+    ORDER BY t.trace, seq, s.source, line, pointer
+"""
+# What the recognizers found in traces without values was measured, too: an audit of the file needs it again.
+_VALUES = """
+    SELECT attribute, text AS value, CASE WHEN type_origin = 'given' OR v.origin = 'recognized' THEN value_type END
+           AS value_type, subject, trace_id AS trace, v.scenario, aliases
+    FROM vault v LEFT JOIN traces t ON v.trace = t.trace WHERE v.origin IN ('trace', 'recognized') ORDER BY v.value
+"""
+_OURS: dict[type, str] = {Event: _EVENTS, Sighting: _SIGHTINGS, Value: _VALUES}
+
+
+def write_sanitized(case: Case, path: Path, *, values: bool, replace: bool) -> int:
+    """Write what `lay_out` left; gives the number of lines.
+
+    Args:
+        case: after `lay_out`.
+        path: of the file; it appears when it is complete.
+        values: write values and rules of the traces in clear; else they are left out, and names are masked.
+        replace: an existing file may be written over.
+
+    Raises:
+        InputError: the file exists, or cannot be written.
+    """
+    if path.is_dir() or (path.exists() and not replace):
+        raise InputError(f"{path}: exists already; give another -o, or --replace to write it anew")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        lines = _write(case, part, values=values)
+        part.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}; give another -o") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return lines
+
+
+def _write(case: Case, path: Path, *, values: bool) -> int:
+    lines = 0
+    with path.open("xb") as out:
+        for item in _items(case, values=values):
+            out.write(msgspec.json.encode(item) + b"\n")
+            lines += 1
+    return lines
+
+
+def _items(case: Case, *, values: bool) -> Iterator[Item]:
+    found = items(case, queries(values=values))
+    return found if values else _masked(Mask(case), found)
+
+
+def queries(*, values: bool) -> Queries:
+    """What is written, in order. Labels are of the recorded texts, and true of no others."""
+    left_out = (Label,) if values else (Label, Value, Rule)
+    return tuple((kind, _OURS.get(kind, query)) for kind, query in QUERIES if kind not in left_out)
+
+
+def _masked(mask: Mask, found: Iterator[Item]) -> Iterator[Item]:
+    """Whatever is no text of an event or a sighting may hold a value only by chance, and is masked."""
+    for item in found:
+        fields = {f: _hide(mask, getattr(item, f)) for f in item.__struct_fields__ if f not in ("content", "observable")}
+        yield msgspec.structs.replace(item, **fields)
+
+
+def _hide(mask: Mask, cell: Any) -> Any:
+    """A field without protected values, whatever it is made of."""
+    if isinstance(cell, str):
+        return mask(cell)
+    if isinstance(cell, Delivery):
+        return msgspec.structs.replace(cell, actor=mask(cell.actor))
+    if isinstance(cell, dict):
+        return {mask(key): _hide(mask, inner) for key, inner in cell.items()}
+    return type(cell)(_hide(mask, inner) for inner in cell) if isinstance(cell, list | tuple) else cell
+
+
+def export_report(ask: Ask, told: LaidOut, lines: int, path: Path, *, values: bool) -> Row:
+    """What was written, as one object."""
+    head = {"format": "earwitness.sanitized/1", "file": str(path), "lines": lines, "condition": ask.condition}
+    asked = {"recipients": ask.setting, "mode": ask.mode, "values": values, "kept_unsent": ask.keep}
+    return head | asked | {f: getattr(told, f) for f in told.__dataclass_fields__}
+
+
+def print_export(console: Console, report: Row) -> None:
+    """Say what was written, and what a reader of the file will still find in it."""
+    how = f"{report['condition']}, recipients {report['recipients']}, {report['mode']}"
+    say = [f"{report['file']}: {many(report['lines'], 'line')}; {how}"]
+    say.append(f"{many(report['events'], 'event')}, {report['changed']:,} of them with another text than recorded")
+    if report["split"]:
+        say.append(f"{many(report['split'], 'recorded event')} stand as several: their recipients got different texts")
+    say.append(_unsent(report))
+    say.append(_values(report))
+    for line in filter(None, say):
+        console.print(plain(line), highlight=False, soft_wrap=True)
+    clear = f"texts are in clear: {many(report['remaining'], 'occurrence')} that should be sanitized and "
+    clear += f"{report['allowed']:,} that are allowed are still there; what no detector knows is there, too"
+    console.print(f"[yellow]note[/yellow] {plain(clear)}", highlight=False, soft_wrap=True)
+
+
+def _unsent(report: Row) -> str:
+    """Of what no sanitizer saw."""
+    if report["kept_unsent"]:
+        return "what no sanitizer saw (initial inputs, contexts, messages that never arrived) stands as it was recorded"
+    hidden = many(report["withheld_sightings"], "sighting")
+    return f"withheld, since no sanitizer saw them: the texts of {hidden}, {report['withheld_events']:,} undelivered"
+
+
+def _values(report: Row) -> str:
+    if report["values"]:
+        return "values and rules of the traces are in it, in clear; an audit by the same policy gives the same residual"
+    return "values and rules of the traces are left out and names masked; give --with-values to audit the file again"
+
+
