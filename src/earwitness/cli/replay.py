@@ -8,6 +8,7 @@ import click
 
 from earwitness.cli.common import PATH
 from earwitness.cli.investigating import JSON, tell
+from earwitness.cli.replay_export import command as export_command
 from earwitness.cli.replay_search import command as search_command
 
 
@@ -94,3 +95,4 @@ def run(
 
 
 command.add_command(search_command)
+command.add_command(export_command)

@@ -50,14 +50,14 @@ def command(
       lay_out(case, Ask("dynamic", "paper"), rules); write_sanitized(case, path, values=False, replace=False)
     """
     from earwitness.audit.replay.export import Ask, drop, lay_out
-    from earwitness.audit.replay.replay import audited_by
+    from earwitness.audit.replay.replay import rules_in_force
     from earwitness.cli.labelled import audited
     from earwitness.reports.sanitized import check_output, export_report, print_export, write_sanitized
 
     check_output(output, replace=replace)
     with audited(case_path) as case:
         ask = Ask(condition, setting, mode, keep_unsent)
-        told = lay_out(case, ask, audited_by(case))
+        told = lay_out(case, ask, rules_in_force(case))
         lines = write_sanitized(case, output, values=with_values, replace=replace)
         drop(case)
     tell(export_report(ask, told, lines, output, values=with_values), print_export, as_json=as_json, found=False)

@@ -63,8 +63,7 @@ def write_sanitized(case: Case, path: Path, *, values: bool, replace: bool) -> i
     Raises:
         InputError: the file exists, or cannot be written.
     """
-    if path.is_dir() or (path.exists() and not replace):
-        raise InputError(f"{path}: exists already; give another -o, or --replace to write it anew")
+    check_output(path, replace=replace)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         lines = _write(case, part, values=values)
@@ -74,6 +73,18 @@ def write_sanitized(case: Case, path: Path, *, values: bool, replace: bool) -> i
     finally:
         part.unlink(missing_ok=True)
     return lines
+
+
+def check_output(path: Path, *, replace: bool) -> None:
+    """Refuse to write over what is there.
+
+    Raises:
+        InputError: the file exists, or its folder does not.
+    """
+    if path.is_dir() or (path.exists() and not replace):
+        raise InputError(f"{path}: exists already; give another -o, or --replace to write it anew")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the folder {path.parent} does not exist; make it first")
 
 
 def _write(case: Case, path: Path, *, values: bool) -> int:

@@ -161,15 +161,17 @@ def replay(case: Case, request: Request, steps: Sequence[Step] = STEPS) -> dict[
     """
     known = plans(list(request.conditions), request.settings)
     kits = {b: Toolkit(request.keys, Options(backstop=b)) for b in (True, False)}
-    state = State(request, in_force(case), _rules(case), known, kits)
-    parameters = {"conditions": [c.name for c in request.conditions], "settings": list(request.settings)}
+    state = State(request, in_force(case), rules_in_force(case), known, kits)
+    key = {"mark": request.keys.mark, "ephemeral": request.keys.ephemeral}
+    parameters = {"conditions": [c.name for c in request.conditions], "settings": list(request.settings), "key": key}
     with case.stage("replay", parameters):
         for step in steps:
             step(case, state)
+        parameters["skipped"] = state.skipped
     return state.skipped
 
 
-def _rules(case: Case) -> RuleSet:
+def rules_in_force(case: Case) -> RuleSet:
     """The rule set of the last audit."""
     told = case.one("SELECT parameters FROM runs WHERE stage = 'decide' ORDER BY run DESC LIMIT 1")
     return RULE_SETS.get(msgspec.json.decode(told)["rules"], DEFAULT) if told else DEFAULT
