@@ -1,6 +1,7 @@
 """Large imports: what waits on disk, and what is looked up instead of searched for, changes nothing of what is told."""
 
 import io
+import pickle
 from datetime import datetime
 from pathlib import Path
 
@@ -8,14 +9,16 @@ import pytest
 
 from earwitness.ingest import adk, consumption
 from earwitness.ingest.chronicle import run_name
+from earwitness.ingest.dialogue import At, Dialogue
 from earwitness.ingest.langchain import runbook
 from earwitness.ingest.langchain.reprs import parse_repr
 from earwitness.ingest.loader import Loader
-from earwitness.ingest.record import Source
-from earwitness.ingest.shelf import Shelf
+from earwitness.ingest.record import Place, Source
+from earwitness.ingest.shelf import Shelf, Tape
 from earwitness.ingest.spans.reads import Reads
 from earwitness.reports.canonical import export
 from earwitness.schema.case import Case
+from earwitness.schema.model import Sighting, Trace
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ingest"
 
@@ -60,6 +63,28 @@ def test_a_shelf_gives_back_what_was_put_there() -> None:
     keys = [shelf.put(v) for v in values]
     assert [shelf.get(k) for k in reversed(keys)] == [{"at": "2026-01-02 00:00:00"}, *reversed(values[:3])]
     shelf.close()
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 3, 4, 5, 6, 7, 8])
+def test_a_tape_gives_back_what_is_on_disk_and_what_is_not(start: int) -> None:
+    tape = Tape[tuple[str, int]]()
+    values = [("ab" * 200_000, n) for n in range(7)]
+    for text, n in values:
+        tape.append((text, n), len(text))
+    assert len(tape._latest) < 3
+    assert (len(tape), list(tape.since(start))) == (7, values[start:])
+    again = pickle.loads(pickle.dumps(tape))
+    assert list(again) == values
+
+
+def test_who_takes_over_late_is_shown_all_of_a_long_conversation() -> None:
+    dialogue, at = Dialogue(Trace(id="t"), At(Place(1, 0, 1))), At(Place(1, 0, 1))
+    said = [f"{n} " + "words " * 50_000 for n in range(12)]
+    for text in said:
+        dialogue.say("lead", text, at)
+    dialogue.handoff(None, "worker", at, agent="lead", words="go on")
+    shown = [e.item.content for e in dialogue.finish() if isinstance(e.item, Sighting) and e.item.actor == "worker"]
+    assert shown == said
 
 
 def test_readers_of_a_text_are_the_same_however_they_are_found() -> None:

@@ -57,14 +57,14 @@ _CUTS = """
         SELECT event, recipient, shown, list(DISTINCT value ORDER BY value) AS gone FROM rx_gone GROUP BY ALL
     ), local AS (
         SELECT *, CASE WHEN EXISTS (FROM place p WHERE p.content = lost.shown AND p.event = lost.event
-                                    AND list_contains(gone, p.value)) THEN event END AS only FROM lost
+                                    AND list_contains(gone, p.value)) THEN event END AS alone FROM lost
     )
-    SELECT *, dense_rank() OVER (ORDER BY shown, gone, only) - 1 AS task FROM local
+    SELECT *, dense_rank() OVER (ORDER BY shown, gone, alone) - 1 AS task FROM local
 """
 _WORK = """
     SELECT k.task, any_value(x.text) AS text, list(DISTINCT struct_pack(start := p.start, stop := p.stop)) AS spots
-    FROM (SELECT DISTINCT task, shown, gone, only FROM rx_task WHERE task BETWEEN {first} AND {last}) k
-    JOIN place p ON p.content = k.shown AND list_contains(k.gone, p.value) AND (p.event IS NULL OR p.event = k.only)
+    FROM (SELECT DISTINCT task, shown, gone, alone FROM rx_task WHERE task BETWEEN {first} AND {last}) k
+    JOIN place p ON p.content = k.shown AND list_contains(k.gone, p.value) AND (p.event IS NULL OR p.event = k.alone)
     JOIN ({text}) x ON x.content = k.shown GROUP BY k.task
 """
 _APPLY = """
