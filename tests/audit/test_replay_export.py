@@ -1,7 +1,6 @@
-"""The closed loop: sanitized traces audited again hold exactly what the replay says remains, occurrence by occurrence."""
+"""The closed loop: sanitized traces audited again hold exactly what the replay says remains."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +29,13 @@ LEFT = """
 
 
 @pytest.fixture(scope="module")
-def replayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("export") / "case.duckdb"
     with Case(path) as case:
         Loader(case).load([SAMPLE / "traces.jsonl"])
         audit(case, read_request(POLICY, None, DEFAULT))
         replay(case, Request([find(name) for name in CONDITIONS], Keys(bytes(32))))
-    yield path
+    return path
 
 
 def left(path: Path, query: str) -> Counter[tuple[Any, ...]]:

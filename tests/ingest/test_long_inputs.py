@@ -83,7 +83,8 @@ def test_who_takes_over_late_is_shown_all_of_a_long_conversation() -> None:
     for text in said:
         dialogue.say("lead", text, at)
     dialogue.handoff(None, "worker", at, agent="lead", words="go on")
-    shown = [e.item.content for e in dialogue.finish() if isinstance(e.item, Sighting) and e.item.actor == "worker"]
+    items = [getattr(emitted, "item", None) for emitted in dialogue.finish()]
+    shown = [item.content for item in items if isinstance(item, Sighting) and item.actor == "worker"]
     assert shown == said
 
 

@@ -110,7 +110,8 @@ def queries(*, values: bool) -> Queries:
 def _masked(mask: Mask, found: Iterator[Item]) -> Iterator[Item]:
     """Whatever is no text of an event or a sighting may hold a value only by chance, and is masked."""
     for item in found:
-        fields = {f: _hide(mask, getattr(item, f)) for f in item.__struct_fields__ if f not in ("content", "observable")}
+        names = (f for f in item.__struct_fields__ if f not in ("content", "observable"))
+        fields = {f: _hide(mask, getattr(item, f)) for f in names}
         yield msgspec.structs.replace(item, **fields)
 
 
@@ -160,5 +161,3 @@ def _values(report: Row) -> str:
     if report["values"]:
         return "values and rules of the traces are in it, in clear; an audit by the same policy gives the same residual"
     return "values and rules of the traces are left out and names masked; give --with-values to audit the file again"
-
-
