@@ -114,4 +114,5 @@ def read_request(
     values = list(load_vault(vault)) if vault else []
     if policy and found and found.vault:
         values += load_vault(policy.parent / found.vault)
-    return Request(rules, found, sha256, tuple(values), tiers or Tiers(), progress=progress)
+    # A file named twice, by the policy and beside it, gives each value once.
+    return Request(rules, found, sha256, tuple(dict.fromkeys(values)), tiers or Tiers(), progress=progress)
