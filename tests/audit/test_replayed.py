@@ -24,6 +24,7 @@ from earwitness.audit.detect import detect
 from earwitness.audit.ner import NameFinder, prose
 from earwitness.audit.promote import lacking, promote, soften
 from earwitness.audit.recognizers.attributes import normal, sensitive, structural, telling, worth
+from earwitness.audit.replay.presidio import offline_engine
 from earwitness.audit.replayed import reading, runlocal
 from earwitness.audit.replayed.detector import replayed
 from earwitness.audit.replayed.reading import pieces
@@ -370,32 +371,14 @@ def _presidio(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _analyzer(monkeypatch: pytest.MonkeyPatch) -> Any:
-    presidio = pytest.importorskip("presidio_analyzer", reason="the extra [presidio] is not installed")
-    from presidio_analyzer.nlp_engine import NlpEngineProvider
-    from presidio_analyzer.predefined_recognizers import EmailRecognizer
-    from tldextract import TLDExtract
+    pytest.importorskip("presidio_analyzer", reason="the extra [presidio] is not installed")
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a socket was opened")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-
-    class Offline(EmailRecognizer):  # type: ignore[misc, unused-ignore]
-        """Presidio's own fetches the list of public suffixes from two hosts."""
-
-        extract = TLDExtract(suffix_list_urls=())
-
-        def validate_result(self, pattern_text: str) -> bool:
-            return bool(self.extract(pattern_text).fqdn)
-
-    model = {"lang_code": "en", "model_name": ner.PACKAGE.replace("-", "_")}
-    engine = NlpEngineProvider(nlp_configuration={"nlp_engine_name": "spacy", "models": [model]}).create_engine()
-    registry = presidio.RecognizerRegistry()
-    registry.load_predefined_recognizers(nlp_engine=engine, languages=["en"])
-    registry.remove_recognizer("EmailRecognizer")
-    registry.add_recognizer(Offline())
-    return presidio.AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=["en"])
+    return offline_engine()
 
 
 @pytest.mark.real

@@ -4,6 +4,7 @@ Deny beats allow; what no rule allows falls to the default. Which rule decided s
 Traces over which no rule of any kind stands are `unruled`: nothing in them is called a leak.
 """
 
+from collections.abc import Mapping
 from itertools import product
 
 from msgspec.json import decode, encode
@@ -12,7 +13,7 @@ from earwitness.audit.namesakes import find_namesakes
 from earwitness.audit.rulesets import RuleSet
 from earwitness.schema.case import Case
 from earwitness.schema.policy import Policy
-from earwitness.schema.words import CHANNELS
+from earwitness.schema.words import CHANNELS, Channel
 
 _OCCURRENCES = """
     CREATE OR REPLACE TEMP TABLE occurrence AS
@@ -163,7 +164,7 @@ def decide(case: Case, policy: Policy | None, rules: RuleSet) -> int:
         find_namesakes(case)
     else:
         case.execute("CREATE OR REPLACE TEMP TABLE namesakes (trace INTEGER, value BIGINT)")
-    case.execute(_OCCURRENCES.format(floor=_floor(given), spared=spared))
+    case.execute(_OCCURRENCES.format(floor=floor(given.confidence, "f.channel"), spared=spared))
     answer(case, rules)
     case.execute(_RULINGS.format(effects=effects, given="true" if policy else "false"))
     case.execute(_VERDICTS.format(default=given.default, closed=f"{closed}::VARCHAR[]"))
@@ -194,7 +195,7 @@ def in_force(case: Case) -> Policy:
     return decode(case.meta("policy") or "{}", type=Policy)
 
 
-def _floor(policy: Policy) -> str:
-    """SQL: the confidence floor of the channel."""
-    cases = " ".join(f"WHEN '{c}' THEN {float(f)}" for c, f in policy.confidence.items())
-    return f"CASE f.channel {cases} ELSE 0.0 END" if cases else "0.0"
+def floor(floors: Mapping[Channel, float], channel: str) -> str:
+    """SQL: the confidence floor of the channel in the column `channel`."""
+    cases = " ".join(f"WHEN '{c}' THEN {float(f)}" for c, f in floors.items())
+    return f"CASE {channel} {cases} ELSE 0.0 END" if cases else "0.0"

@@ -28,6 +28,7 @@ import yaml
 from earwitness.schema.errors import PolicyError
 from earwitness.schema.model import Selectors
 from earwitness.schema.words import ActorKind, Channel, Effect, Position, ValueType
+from earwitness.schema.yamlerrors import told_as
 
 
 class _Strict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -101,17 +102,10 @@ def parse_policy(raw: bytes, name: str) -> Policy:
 
 
 def _parse_yaml(raw: bytes, name: str) -> tuple[Any, Any]:
-    try:
+    with told_as(PolicyError, name):
         text = raw.decode("utf-8-sig")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         return node, yaml.load(text, Loader=_TextLoader) or {}  # noqa: S506  (a SafeLoader)
-    except UnicodeDecodeError as error:
-        raise PolicyError(f"{name}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise PolicyError(f"{name}:{line}: not YAML: {error.problem or 'cannot be parsed'}") from None
-    except (yaml.YAMLError, RecursionError):
-        raise PolicyError(f"{name}: not YAML (control characters or nested too deep)") from None
 
 
 class _TextLoader(yaml.SafeLoader):

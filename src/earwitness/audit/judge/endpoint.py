@@ -88,7 +88,7 @@ class Endpoint:
             JudgeError: the endpoint refuses in a way that no retry mends.
         """
         for malformed in range(2):
-            told = self._post(pair)
+            told = self.post(messages(pair), _ANSWER_TOKENS)
             if isinstance(told, Answer):
                 return told._replace(malformed=malformed)
             score = read_score(told)
@@ -96,18 +96,20 @@ class Endpoint:
                 return Answer("scored", score, malformed)
         return Answer("malformed", malformed=2)
 
-    def _post(self, pair: Pair) -> Any:
-        """The decoded body, or the `Answer` that says why there is none."""
-        body = {"model": self.options.model, "temperature": 0, "max_tokens": _ANSWER_TOKENS, "messages": messages(pair)}
+    def post(self, asked: list[dict[str, str]], tokens: int) -> Any:
+        """The decoded body of what is answered to messages, or the `Answer` that says why there is none.
+
+        Raises:
+            JudgeError: the endpoint refuses in a way that no retry mends.
+        """
+        body = {"model": self.options.model, "temperature": 0, "max_tokens": tokens, "messages": asked}
         cause = ""
         for attempt in range(self.options.retries + 1):
             if self._stopped.is_set() or not self.budget.take():
                 return Answer("budget")
             response, cause = self._send(body)
             if response is not None and response.status_code not in _AGAIN:
-                return (
-                    Answer("failed", cause=cause) if response.status_code in _THIS_ONE else self._read(response, body)
-                )
+                return self._read(response, body)
             if attempt < self.options.retries:
                 self._stopped.wait(self._delay(attempt, response))
         return Answer("failed", cause=cause)

@@ -9,6 +9,7 @@ import yaml
 
 from earwitness.schema.errors import InputError
 from earwitness.schema.words import CHANNELS, Channel, ValueType
+from earwitness.schema.yamlerrors import told_as
 
 Detector = Literal["replayed", "presidio", "oracle", "none"]
 Decision = Literal["allow_all", "all_detected", "static", "dynamic", "topology-reachable", "topology-forwarded"]
@@ -83,16 +84,10 @@ def parse(raw: bytes, name: str) -> Condition:
     Raises:
         InputError: naming the file, the line or key, and the cause.
     """
-    try:
+    with told_as(InputError, name):
         data = yaml.safe_load(raw.decode("utf-8-sig"))
+    try:
         condition = msgspec.convert(data, Condition)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError(f"{name}:{line}: not YAML: {error.problem or 'cannot be parsed'}") from None
-    except (yaml.YAMLError, RecursionError):
-        raise InputError(f"{name}: not YAML (control characters or nested too deep)") from None
     except msgspec.ValidationError as error:
         raise InputError(f"{name}: {error}; docs/replay.md describes the keys") from None
     return _checked(condition, name)

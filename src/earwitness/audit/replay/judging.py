@@ -7,7 +7,7 @@ Temporary tables, all by set operations:
 - `rp_act` (class, span, action, reason, rule, confidence): what one plan decides on each span of each delivery.
 """
 
-from earwitness.audit.decide import answer
+from earwitness.audit.decide import answer, floor
 from earwitness.audit.replay.condition import BY_RECIPIENT, Plan
 from earwitness.audit.replay.topology import mark_forwarded, mark_reachable
 from earwitness.audit.rulesets import RuleSet
@@ -137,11 +137,6 @@ def _verdict(plan: Plan) -> str:
     return f"CASE {_UNRULED} {_SPARED} {_UNRESOLVED} {uncertain} {_WITHHELD[decision]} ELSE {by_recipient} END"
 
 
-def _floor(plan: Plan) -> str:
-    cases = " ".join(f"WHEN '{c}' THEN {float(f)}" for c, f in plan.condition.confidence.items())
-    return f"CASE c.channel {cases} ELSE 0.0 END" if cases else "0.0"
-
-
 # What fits the type where nobody says otherwise; numbers are blurred rather than renamed.
 _BY_TYPE = {
     "format_dependent": "'fpe'",
@@ -170,7 +165,7 @@ def act(case: Case, plan: Plan, policy: Policy) -> None:
         _ACT.format(
             resolved=resolved(plan),
             closed=f"list_contains({closed_channels(plan, policy)}::VARCHAR[], c.channel)",
-            floor=_floor(plan),
+            floor=floor(plan.condition.confidence, "c.channel"),
             numeric=_NUMERIC,
             verdict=_verdict(plan),
             action=_action(plan, policy),
@@ -186,4 +181,5 @@ def resolved(plan: Plan) -> str:
 def decides_by(plan: Plan, policy: Policy) -> str:
     """What the decisions of a plan depend on: plans that have it in common decide alike."""
     setting = resolved(plan) if plan.condition.decision in BY_RECIPIENT else ""
-    return " ".join((setting, *closed_channels(plan, policy), _floor(plan), _verdict(plan), _action(plan, policy)))
+    floors = floor(plan.condition.confidence, "c.channel")
+    return " ".join((setting, *closed_channels(plan, policy), floors, _verdict(plan), _action(plan, policy)))

@@ -8,6 +8,7 @@ Temporary tables:
 - `rp_handled` (plan, occ, detected, acted, touched, action, reason, rule, confidence): what was decided on them.
 """
 
+from earwitness.audit.decide import floor
 from earwitness.audit.namesakes import find_namesakes
 from earwitness.audit.replay.condition import Plan
 from earwitness.audit.replay.downstream import find_downstream
@@ -160,12 +161,10 @@ _DELIVERIES = """
 def conclude(case: Case, plans: list[Plan], policy: Policy, rules: RuleSet) -> int:
     """Fill `replays`, after `measure_again`; gives the number of rows."""
     case.clear("replays")
-    cases = " ".join(f"WHEN '{c}' THEN {float(f)}" for c, f in policy.confidence.items())
-    floor = f"CASE o.channel {cases} ELSE 0.0 END" if cases else "0.0"
     case.execute("CREATE OR REPLACE TEMP TABLE rp_plan (plan INTEGER, condition VARCHAR, setting VARCHAR)")
     for plan in plans:
         case.execute("INSERT INTO rp_plan VALUES (?, ?, ?)", [plan.number, plan.condition.name, plan.setting])
-    case.execute(_LEFT.format(floor=floor))
+    case.execute(_LEFT.format(floor=floor(policy.confidence, "o.channel")))
     if rules.forms and case.one("SELECT count(*) FROM vault WHERE subject IS NOT NULL"):
         for plan in plans:
             _mistake(case, plan)

@@ -27,7 +27,7 @@ def find_presidio(case: Case, progress: Progress) -> None:
     state = f"{sizes} {FLOOR}"
     if case.meta("presidio") == state:
         return
-    engine = _engine()
+    engine = offline_engine()
     case.clear("replay_found")
     where = "content IN (SELECT content FROM events)"
     for ids, texts, base in contents(case, where, "looking with presidio", progress):
@@ -52,7 +52,7 @@ def _find(engine: Any, texts: list[str]) -> Iterator[tuple[int, int, int, str, f
             yield row, r.start, r.end, r.entity_type, float(r.score)
 
 
-def _engine() -> Any:
+def offline_engine() -> Any:
     """Presidio's analyzer with all its own recognizers for English and the known model, and nothing that calls out.
 
     Its recognizer of e-mail addresses fetches the list of public suffixes from two hosts; here the list that

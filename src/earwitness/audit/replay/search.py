@@ -7,15 +7,14 @@ so that one variant with every channel closed tells what closing each single cha
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from earwitness.audit.decide import in_force
 from earwitness.audit.replay import outcome
 from earwitness.audit.replay.condition import BY_RECIPIENT, Condition, Plan, Setting
 from earwitness.audit.replay.judging import act, judge
+from earwitness.audit.replay.replay import rules_in_force
 from earwitness.audit.replay.spans import gather, look
-from earwitness.audit.rulesets import DEFAULT, RULE_SETS, RuleSet
 from earwitness.audit.stats import wilson
 from earwitness.schema.case import Case
 from earwitness.schema.errors import InputError
@@ -119,7 +118,7 @@ def search(case: Case, condition: Condition, setting: Setting) -> Row:
 
 
 def _decide(case: Case, base: Condition, setting: Setting, tried: list[Variant]) -> None:
-    rules = _rules(case)
+    rules = rules_in_force(case)
     policy: Policy = in_force(case)
     gather(case)
     for statement in outcome.PREPARE:
@@ -133,12 +132,6 @@ def _decide(case: Case, base: Condition, setting: Setting, tried: list[Variant])
         for plan in some:
             act(case, plan, policy)
             outcome.handle(case, plan)
-
-
-def _rules(case: Case) -> RuleSet:
-    """The rule set of the last audit."""
-    told = case.one("SELECT parameters FROM runs WHERE stage = 'decide' ORDER BY run DESC LIMIT 1")
-    return RULE_SETS.get(msgspec.json.decode(told)["rules"], DEFAULT) if told else DEFAULT
 
 
 def _changes(case: Case, plan: int, variant: Variant) -> Iterator[Row]:

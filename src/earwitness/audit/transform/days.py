@@ -4,24 +4,11 @@ import re
 from datetime import date
 from typing import NamedTuple
 
+from earwitness.audit.forms.variants.dates import MONTHS
 from earwitness.audit.transform.options import Options
 
-_MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-_SHORT = {name[:3].lower(): n for n, name in enumerate(_MONTHS, 1)}
-_LONG = {name.lower(): n for n, name in enumerate(_MONTHS, 1)}
+_SHORT = {name[:3].lower(): n for n, name in enumerate(MONTHS, 1)}
+_LONG = {name.lower(): n for n, name in enumerate(MONTHS, 1)}
 _TIME = (
     r"(?P<time>(?P<gap>[T ])(?P<h>\d\d):(?P<mi>\d\d)(?::(?P<s>\d\d)(?:\.(?P<f>\d{1,9}))?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?"
 )
@@ -126,7 +113,7 @@ def _month(name: str, dot: str) -> tuple[str, int]:
 
 def _named(style: str, month: int) -> str:
     length, _, case = style.partition("/")
-    name = _MONTHS[month - 1] if length.startswith("long") else _MONTHS[month - 1][:3]
+    name = MONTHS[month - 1] if length.startswith("long") else MONTHS[month - 1][:3]
     cased = name.upper() if case == "A" else name.lower() if case == "a" else name
     return cased + ("." if length.endswith(".") else "")
 

@@ -20,8 +20,6 @@ from earwitness.audit.transform.words import Task
 
 _FILE = Path(__file__).parent / "data" / "rewrite_prompt.txt"
 _TOKENS, _LONGEST = 200, 1000
-# What an endpoint may answer otherwise a little later.
-_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 
 
 @cache
@@ -64,7 +62,7 @@ class LlmRewriter(Endpoint):
         name = self._hash(question)
         if name in self.answers:
             return Candidate(self.answers[name])
-        told = self._write(question)
+        told = self.post(_messages(question), _TOKENS)
         if isinstance(told, Answer):
             return Candidate(None, "budget" if told.kind == "budget" else "error")
         text = read_text(told)
@@ -77,20 +75,10 @@ class LlmRewriter(Endpoint):
         told = f"{prompt_sha256()}/{self.options.model}/{question}".encode("utf-8", "surrogatepass")
         return hmac.digest(self._hash_key, told, "sha256").hex()
 
-    def _write(self, question: str) -> Any:
-        """The decoded body, or the `Answer` that says why there is none."""
-        safe = question.encode("utf-8", "replace").decode()
-        messages = [{"role": "system", "content": prompt()}, {"role": "user", "content": safe}]
-        body = {"model": self.options.model, "temperature": 0, "max_tokens": _TOKENS, "messages": messages}
-        for attempt in range(self.options.retries + 1):
-            if self.stopped or not self.budget.take():
-                return Answer("budget")
-            response, cause = self._send(body)
-            if response is not None and response.status_code not in _AGAIN:
-                return self._read(response, body)
-            if attempt < self.options.retries:
-                self._stopped.wait(self._delay(attempt, response))
-        return Answer("failed", cause=cause)
+
+def _messages(question: str) -> list[dict[str, str]]:
+    safe = question.encode("utf-8", "replace").decode()
+    return [{"role": "system", "content": prompt()}, {"role": "user", "content": safe}]
 
 
 def read_text(answer: Any) -> str | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # In inches: from name to name, from one series to the next, half of a mark, and the least height.
-_ROW, _NEXT, _REACH, _LEAST = 0.38, 0.215, 0.09, 1.0
+ROW, NEXT, _REACH, _LEAST = 0.38, 0.215, 0.09, 1.0
 Row = dict[str, Any]
 
 
@@ -52,7 +52,7 @@ def many(frame: pl.DataFrame, what: str) -> str:
     return f"n = {low:,} {what}" if low == high else f"n = {low:,} to {high:,} {what}"
 
 
-def _order(frame: pl.DataFrame, column: str) -> list[Any]:
+def order(frame: pl.DataFrame, column: str) -> list[Any]:
     """The names of a column as they first stand there."""
     return frame[column].unique(maintain_order=True).to_list()
 
@@ -82,30 +82,30 @@ def dots(
         MissingExtraError: matplotlib is not installed.
     """  # fmt: skip
     columns = [by] if series is None else [by, series]
-    rows, groups = frame.to_dicts(), _order(frame, series) if series else [None]
+    rows, groups = frame.to_dicts(), order(frame, series) if series else [None]
     shown = dict(zip(groups, colours, strict=False))
-    at, names = _places(rows, by)
-    height = max(_LEAST, max(at) + _ROW + 0.25)
+    at, names = spread(rows, by)
+    height = max(_LEAST, max(at) + ROW + 0.25)
     with sheet(title, note, height=height) as (figure, (ax,)):
         for y, row in zip(at, rows, strict=True):
             _dot(ax, row, y, shown[row[series] if series else None], mark)
         if series:
             _name_series(ax, rows, at, series, shown, mark)
         ax.set_yticks([y for _, y in names], [words(name) for name, _ in names], size=10.5)
-        ax.set_ylim(max(at) + _ROW / 2, -_ROW / 2)
+        ax.set_ylim(max(at) + ROW / 2, -ROW / 2)
         ax.set_xlim(-0.015, 1.015)
         bare(ax, grid="x")
         percent_axis(ax.xaxis)
         return Plot(figure, title, [told(r, *columns) for r in rows])
 
 
-def _places(rows: Sequence[Row], by: str) -> tuple[list[float], list[tuple[Any, float]]]:
+def spread(rows: Sequence[Row], by: str) -> tuple[list[float], list[tuple[Any, float]]]:
     """Where each dot stands, in inches from the first, and the middle of each name's dots. Names stay together."""
     at: list[float] = []
     blocks: dict[Any, list[float]] = {}
     for n, row in enumerate(rows):
         same = n > 0 and rows[n - 1][by] == row[by]
-        at.append(at[-1] + (_NEXT if same else _ROW) if at else 0.0)
+        at.append(at[-1] + (NEXT if same else ROW) if at else 0.0)
         blocks.setdefault(row[by], []).append(at[-1])
     return at, [(name, (ys[0] + ys[-1]) / 2) for name, ys in blocks.items()]
 
@@ -159,8 +159,8 @@ def lines(
     Raises:
         MissingExtraError: matplotlib is not installed.
     """  # fmt: skip
-    panels, places = _order(frame, panel) if panel else [None], _order(frame, x)
-    groups = _order(frame, series)
+    panels, places = order(frame, panel) if panel else [None], order(frame, x)
+    groups = order(frame, series)
     with sheet(title, note, height=3.1, columns=len(panels)) as (figure, axes):
         for ax, name in zip(axes, panels, strict=True):
             part = frame.filter(pl.col(panel) == name) if panel else frame

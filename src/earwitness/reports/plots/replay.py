@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from earwitness.reports.plots.rates import _NEXT, _ROW, Row, _order, _places, told
+from earwitness.reports.plots.rates import NEXT, ROW, Row, order, spread, told
 from earwitness.reports.plots.style import (
     INK,
     PURPLE,
@@ -49,15 +49,15 @@ def tradeoff(frame: pl.DataFrame, by: str, *, series: str, title: str, note: str
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    shown = dict(zip(_order(frame, series), SERIES, strict=False))
+    shown = dict(zip(order(frame, series), SERIES, strict=False))
     parts = [frame.filter(pl.col("measure") == measure).to_dicts() for measure in _MEASURES]
-    at, names = _places(parts[0], by)
-    with sheet(title, note, height=max(at) + _ROW + 0.5, columns=2) as (figure, axes):
+    at, names = spread(parts[0], by)
+    with sheet(title, note, height=max(at) + ROW + 0.5, columns=2) as (figure, axes):
         for ax, rows, heading in zip(axes, parts, _MEASURES.values(), strict=True):
             ax.set_title(heading, loc="left", size=10.5, color=INK, pad=8)
             _side(ax, rows, at, series, shown)
         axes[0].set_yticks([y for _, y in names], [words(name) for name, _ in names], size=10.5)
-        axes[0].set_ylim(max(at) + _NEXT, -_NEXT)
+        axes[0].set_ylim(max(at) + NEXT, -NEXT)
         key(figure, [(words(name), colour) for name, colour in shown.items()])
         return Plot(figure, title, [told(r, "measure", by, series) for rows in parts for r in rows])
 

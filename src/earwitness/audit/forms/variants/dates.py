@@ -6,7 +6,7 @@ from datetime import date
 
 from earwitness.audit.forms.variant import Variant
 
-_MONTHS = (
+MONTHS = (
     "January",
     "February",
     "March",
@@ -20,7 +20,7 @@ _MONTHS = (
     "November",
     "December",
 )
-_NUMBER = {name[:n].lower(): at for at, name in enumerate(_MONTHS, 1) for n in (3, len(name))} | {"sept": 9}
+_NUMBER = {name[:n].lower(): at for at, name in enumerate(MONTHS, 1) for n in (3, len(name))} | {"sept": 9}
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ]\d\d:.*)?")
 _YEAR_LAST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})")
 _MONTH_FIRST = re.compile(r"([A-Za-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})")
@@ -66,7 +66,7 @@ def _written(d: date) -> Iterator[Variant]:
         for first, second in ((month, day), (day, month)):
             yield Variant(f"{first}/{second}/{d.year:04}", "date", 0.95, "gapped")
             yield Variant(f"{first}/{second}/{d.year % 100:02}", "date-short", 0.6, "gapped")
-    long = _MONTHS[d.month - 1]
+    long = MONTHS[d.month - 1]
     names = (long, long[:3], "Sept.") if d.month == 9 else (long, long[:3])
     for name in dict.fromkeys(names):
         for day in (f"{d.day}{_ending(d.day)}", f"{d.day}", f"{d.day:02}"):
