@@ -74,6 +74,8 @@ def _fidelity(case: Case, request: Request) -> None:
 
 def _measure(case: Case, request: Request) -> None:
     measure(case)
+    # What a replay concluded holds for the verdicts it saw; what it read and made stays, for the next one.
+    case.clear("replays", "replay_figures", "replay_pairs", "replay_deliveries", "replay_checks")
 
 
 STAGES: tuple[Stage, ...] = (

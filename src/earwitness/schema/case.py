@@ -146,12 +146,11 @@ class Case:
             self._create()
 
     def _create(self) -> None:
-        for table in TABLES.values():
-            self.execute(table.ddl)
-        for view in VIEWS:
-            self.execute(view)
-        self.set_meta("schema", str(SCHEMA_VERSION))
-        self.set_meta("key", secrets.token_hex(16))
+        with self.transaction():  # one commit, not one a table
+            for statement in (*(t.ddl for t in TABLES.values()), *VIEWS):
+                self.execute(statement)
+            self.set_meta("schema", str(SCHEMA_VERSION))
+            self.set_meta("key", secrets.token_hex(16))
 
     def _check_version(self) -> None:
         found = self.meta("schema")

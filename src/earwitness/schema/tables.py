@@ -12,7 +12,7 @@ from earwitness.schema.tables_measures import MEASURED
 from earwitness.schema.tables_replay import REPLAYED
 from earwitness.schema.tables_study import STUDIED
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _TABLES: tuple[Table, ...] = (
     *IMPORTED,
