@@ -6,7 +6,10 @@ A row of a trace or of an actor alone says nothing of what a record holds.
 from array import array
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from earwitness.ingest.record import Emit, Place, Skip
+from earwitness.ingest.shelf import Integers
 from earwitness.schema.model import Actor, Trace
 
 _FIELDS = 5
@@ -22,9 +25,10 @@ class Accounts:
 
     def __init__(self) -> None:
         self.readers: dict[tuple[str, int], int] = {}
-        self._waiting = array("q")
+        self._waiting = Integers()
+        self._waits = 0
         self._pointers: dict[int, str] = {}
-        self._told = array("q")
+        self._told = Integers()
         self._latest: Place | None = None
 
     def enter(self, adapter: str, place: Place, emits: Iterable[Emit]) -> None:
@@ -38,8 +42,9 @@ class Accounts:
                 self.told(emit)
         if not known:
             if place.pointer:
-                self._pointers[len(self._waiting)] = place.pointer
+                self._pointers[self._waits] = place.pointer
             self._waiting.extend((place.source, place.line, place.offset, place.length, reader))
+            self._waits += 1
 
     def told(self, emit: Emit) -> None:
         """Something was told of a record that was fed before."""
@@ -49,24 +54,34 @@ class Accounts:
         self._latest = place
         pointer, key = place.pointer if self._pointers else "", _key(place, "")
         if not pointer:
-            if not self._told or self._told[-1] != key:
-                self._told.append(key)
+            if self._told.latest[-1:] != array("q", (key,)):
+                self._told.extend((key,))
             return
         keys = [key]
         while pointer:  # the record may be a part of an envelope, and the item of a part of the record
             keys.append(_key(place, pointer))
             pointer = pointer.rpartition("/")[0]
-        if self._told[-len(keys) :].tolist() != keys:
+        if self._told.latest[-len(keys) :].tolist() != keys:
             self._told.extend(keys)
 
     def untold(self) -> Iterator[tuple[str, Place]]:
         """The records of which nothing was told, with their adapters."""
-        told, names = set(self._told), [name for name, _ in self.readers]
-        for n in range(0, len(self._waiting), _FIELDS):
-            source, line, offset, length, reader = self._waiting[n : n + _FIELDS]
-            place = Place(line, offset, length, self._pointers.get(n, ""), source)
-            if _key(place, place.pointer) not in told:
-                yield names[reader], place
+        names, told = [name for name, _ in self.readers], np.concatenate([np.array(b) for b in self._told.blocks()])
+        for places, readers in self._waiting_blocks():
+            keys = np.array([_key(place, place.pointer) for place in places], np.int64)
+            for n in np.flatnonzero(~np.isin(keys, told)).tolist():
+                yield names[readers[n]], places[n]
+
+    def _waiting_blocks(self) -> Iterator[tuple[list[Place], list[int]]]:
+        first = 0
+        for block in self._waiting.blocks():
+            rows = np.array(block).reshape(-1, _FIELDS).tolist()
+            places = [
+                Place(line, offset, length, self._pointers.get(n, ""), source)
+                for n, (source, line, offset, length, _) in enumerate(rows, first)
+            ]
+            yield places, [row[-1] for row in rows]
+            first += len(rows)
 
 
 def _tells(emit: Emit) -> bool:

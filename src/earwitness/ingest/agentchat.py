@@ -20,6 +20,7 @@ from earwitness.ingest.agentmessages import (
     parts_of,
     snake,
 )
+from earwitness.ingest.digests import digest_of
 from earwitness.ingest.record import Place
 from earwitness.ingest.shelf import Row
 from earwitness.ingest.spans.identity import hands_off, in_tool_name
@@ -44,6 +45,7 @@ class Chat:
         ids: their numbers by their ids.
         last: what was said last outside of calls; the answer to the user, if nothing follows.
         asides: what else is to be told before the message of a number.
+        beside: tells what else was kept elsewhere, up to the message of a number.
     """
 
     tale: Tale
@@ -53,12 +55,13 @@ class Chat:
     ids: dict[str, int] = field(default_factory=dict)
     last: Draft | None = None
     asides: dict[int, list[Callable[[], None]]] = field(default_factory=dict)
-    _calls: dict[str, Call] = field(default_factory=dict)
+    beside: Callable[[int], None] = lambda _: None
+    _calls: dict[str, str] = field(default_factory=dict)
     _open: list[Call] = field(default_factory=list)
     _agents: set[str] = field(default_factory=set)
     _handoffs: set[str] = field(default_factory=set)
     _failed: set[str] = field(default_factory=set)
-    _said: dict[str, Draft] = field(default_factory=dict)
+    _said: dict[bytes, Draft] = field(default_factory=dict)
 
     def take(self, message: Message, place: Place) -> bool:
         """Keep a message; False says it is a copy."""
@@ -92,6 +95,7 @@ class Chat:
     def _tell_asides(self, n: int) -> None:
         for step in self.asides.get(n, ()):
             step()
+        self.beside(n)
 
     def _survey(self) -> None:
         results: dict[str, list[dict[str, Any]]] = {}
@@ -136,7 +140,7 @@ class Chat:
         if message["type"] == "HandoffMessage":
             self._hand_over(spoken, message, place)
         spoken.reach([self.tale.actor(name) or name for name in self.audience(message)], self.grade)
-        self._said[text] = spoken
+        self._said[digest_of(text)] = spoken
         self.last = spoken if not self._open else self.last
 
     def _text(self, message: Message, place: Place) -> str | None:
@@ -188,7 +192,7 @@ class Chat:
             place,
             message.get("created_at"),
         )
-        self._calls[call.id] = call
+        self._calls[call.id] = call.name
         if call.id in self._handoffs:
             return
         agent = call.name in self._agents and call.name != call.caller
@@ -237,11 +241,11 @@ class Chat:
         )
 
     def _name_of(self, key: str) -> str | None:
-        return self._calls[key].name if key in self._calls else None
+        return self._calls.get(key)
 
     def _answer_caller(self, call: Call, text: str, message: Message, place: Place) -> None:
         """What an agent used as a tool gave back: its own last words, or several messages in one text."""
-        words = self._said.get(text)
+        words = self._said.get(digest_of(text))
         if words is not None and words.sender == call.name:
             words.reach([call.caller] if call.caller else [], "structural")
             self.tale.sighting(place.at("/content"), text, call.caller, "result", event=words.id)

@@ -1,6 +1,7 @@
 """One run of an AutoGen core log while it is read: its teams, who is in them, and what was shown to whom."""
 
-from collections import Counter
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -8,7 +9,9 @@ from typing import Any
 from earwitness.ingest.actorlog import Party
 from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import Message, parts_of
+from earwitness.ingest.digests import Counts, Digests
 from earwitness.ingest.record import Place
+from earwitness.ingest.shelf import Row
 from earwitness.ingest.spans.texts import as_text, fingerprint
 from earwitness.ingest.tale import said
 
@@ -29,25 +32,42 @@ class CoreRun:
         shown: what was told already of model inputs, as digests.
         arrived: messages that were delivered, as digests.
         repeats: records of tool calls that messages tell, too.
-        results: tools and results that messages tell.
+        results: tools and results that messages tell, as digests.
+        asides: what else there is to tell, in order, with the number of the message it stands before.
+        counts: how often a message of the user's own type came.
         team: the outermost team.
         ended: whether that team said it stopped.
         talks: whether messages were sent at all.
     """
 
     chat: Chat
+    asides: Row
+    counts: Counts
     members: dict[str, dict[str, None]] = field(default_factory=dict)
     managers: dict[str, str] = field(default_factory=dict)
     groups: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     thinkers: set[str] = field(default_factory=set)
     systems: dict[str, str | None] = field(default_factory=dict)
-    shown: set[bytes] = field(default_factory=set)
-    arrived: set[bytes] = field(default_factory=set)
+    shown: Digests = field(default_factory=Digests)
+    arrived: Digests = field(default_factory=Digests)
     repeats: list[Place] = field(default_factory=list)
-    results: set[tuple[str, str]] = field(default_factory=set)
+    results: Digests = field(default_factory=Digests)
     team: str | None = None
     ended: bool = False
     talks: bool = False
+    _told: int = 0
+    _turns: "array[int]" = field(default_factory=lambda: array("q"))
+
+    def aside(self, kind: str, what: tuple[Any, ...], place: Place) -> None:
+        """Keep something beside the messages that can only be told at the end."""
+        self._turns.append(len(self.chat.messages))
+        self.asides.append(((kind, *what), place))
+
+    def due(self, message: int) -> Iterator[tuple[Any, Place]]:
+        """What stands before the message of a number, and was not told yet."""
+        while self._told < len(self._turns) and self._turns[self._told] <= message:
+            self._told += 1
+            yield self.asides[self._told - 1]
 
     def seat(self, who: Party | None) -> None:
         """A member of a team, known by its id."""
@@ -66,14 +86,19 @@ class CoreRun:
         manager = self.managers.get(team)
         return [m for m in self.members.get(team, {}) if m != sender and (m != manager or m in self.thinkers)]
 
+    def tells(self, tool: str, result: str) -> bool:
+        """Whether a message tells of this result of a tool."""
+        return digest(tool, result) in self.results
+
     def let_go(self) -> None:
         """Break the circles in which the run holds itself: memory is given back without looking for any."""
-        self.chat.asides.clear()
+        self.chat.beside = lambda _: None
         self.chat.audience = lambda _: ()
 
     def tell(self) -> None:
         """Tell the messages, and the answer to the user where the outermost team gave one."""
-        self.results |= results_in([m for m, _ in self.chat.messages])
+        for message, _ in self.chat.messages:
+            self.results.fresh(results_in(message))
         if not self.chat.messages and not self.members and not self.talks:
             # Model and tool calls outside of any runtime: what agents said to each other was never sent through it.
             self.chat.tale.observe("C3", "C4", "C6")
@@ -86,10 +111,10 @@ class CoreRun:
             self.chat.close()
 
 
-def results_in(messages: list[Message]) -> set[tuple[str, str]]:
-    """Tool and result of each result in messages."""
-    parts = [part for m in messages if m["type"] == "ToolCallExecutionEvent" for part in parts_of(m)]
-    return {(str(part.get("name")), str(part.get("content"))) for part in parts}
+def results_in(message: Message) -> list[bytes]:
+    """Tool and result of each result in a message, as digests."""
+    parts = parts_of(message) if message["type"] == "ToolCallExecutionEvent" else []
+    return [digest(str(part.get("name")), str(part.get("content"))) for part in parts]
 
 
 def digest(*parts: str | bytes) -> bytes:
@@ -125,8 +150,7 @@ def answer_of(response: Any) -> str | None:
     return words(message) if isinstance(message.get("content"), str | list) else None
 
 
-def plain_key(counts: Counter[str], sender: str | None, to: str | None, text: str) -> str:
+def plain_key(counts: Counts, sender: str | None, to: str | None, text: str) -> str:
     """The id of a message of the user's own type: the same in the event log and in the text log of a run."""
     key = f"{sender}>{to or '*'}:{fingerprint(text).hex()[:12]}"
-    counts[key] += 1
-    return f"{key}:{counts[key]}"
+    return f"{key}:{counts.nth(key)}"

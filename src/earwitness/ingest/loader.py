@@ -14,6 +14,7 @@ from earwitness.ingest import finalize
 from earwitness.ingest.boundary import Guarded
 from earwitness.ingest.columns import Places
 from earwitness.ingest.containers import Block, Container, line_columns, records_of
+from earwitness.ingest.digests import Digests
 from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
 from earwitness.ingest.fingerprints import name_foreign
 from earwitness.ingest.jsontext import DecodeError, decode
@@ -63,7 +64,7 @@ class Loader:
     adapter: Adapter | None = None
     sources: list[Source] = field(default_factory=list)
     readers: dict[str, Guarded] = field(default_factory=dict)
-    _claimed: set[bytes] = field(default_factory=set)
+    _claimed: Digests = field(default_factory=Digests)
     _stems: Stems = field(default_factory=Stems)
 
     @property
@@ -78,9 +79,7 @@ class Loader:
 
     def claim(self, *key: str) -> bool:
         """True the first time `key` is claimed; False says the same thing was imported before."""
-        known = len(self._claimed)
-        self._claimed.add(_digest(key))
-        return len(self._claimed) > known
+        return self._claimed.add(_digest(key))
 
     def load(self, paths: list[Path]) -> list[Source]:
         """Import files, folders and archives; gives one `Source` for each file and archive member.

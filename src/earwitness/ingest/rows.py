@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from earwitness.ingest.columns import Ints, Places, clean, content_ids, encode, json_texts, strings, uuids
+from earwitness.ingest.digests import Digests
 from earwitness.schema.case import Case
 from earwitness.schema.model import Actor, Delivery, Event, Label, Line, Link, Loss, Rule, Sighting, Trace, Value
 from earwitness.schema.times import column as time_column
@@ -32,7 +33,7 @@ class Numbers:
     events: int
     values: int
     rules: int
-    seen: set[bytes]
+    seen: Digests
 
     @classmethod
     def of(cls, case: Case) -> "Numbers":
@@ -44,7 +45,7 @@ class Numbers:
         traces = dict(case.rows("SELECT trace_id, trace FROM traces ORDER BY trace"))
         joined = case.rows("SELECT other, trace FROM links WHERE joined")
         traces |= {other: trace for other, trace in joined if other not in traces}
-        return cls(traces, following, events, values, rules, set())
+        return cls(traces, following, events, values, rules, Digests())
 
     def trace(self, names: list[str]) -> list[int]:
         """Numbers of traces, given on first sight."""
@@ -62,10 +63,9 @@ class Numbers:
 
     def fresh(self, ids: list[bytes]) -> list[int]:
         """Positions of content ids not seen before."""
-        seen = self.seen
-        found = [n for n, i in enumerate(ids) if i not in seen and not seen.add(i)]  # type: ignore[func-returns-value]
-        if len(seen) > _REMEMBERED:
-            seen.clear()
+        found = self.seen.fresh(ids)
+        if len(self.seen) > _REMEMBERED:
+            self.seen.clear()
         return found
 
 

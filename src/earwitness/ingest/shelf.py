@@ -8,16 +8,19 @@ import weakref
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 from earwitness.ingest.record import Place
 
 T = TypeVar("T")
 
-_IN_MEMORY = 8 << 20
 _NUMBERS = 6
 # What a value takes in memory besides its text, and how much of a tape stays there.
-_OBJECT, _BLOCK = 300, 1 << 20
+_OBJECT, _BLOCK, _BLOCK_NUMBERS = 300, 1 << 20, 1 << 17
+# Texts that take no more than the number by which they would be found; bits for the length of a text in such a number.
+_SHORT, _SIZE_BITS = 24, 36
+# So much is read at once: of values in order, and of one that stands elsewhere.
+_AHEAD, _NEAR = 64 << 10, 4 << 10
 
 
 class Key(NamedTuple):
@@ -31,8 +34,10 @@ class Shelf:
     """A file of decoded JSON values without a name, so that nothing of it stays; what it reads it wrote itself."""
 
     def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed by `close`
-        self._end = 0
+        self._file: IO[bytes] | None = None  # made when there is something to write
+        self._latest = bytearray()
+        self._written = 0
+        self._seen, self._seen_at = b"", 0
 
     def put(self, value: Any) -> Key:
         """Put a value aside; gives the key to get it back."""
@@ -40,15 +45,36 @@ class Shelf:
         return Key(self._write(raw), sign * len(raw))
 
     def _write(self, raw: bytes) -> int:
-        self._file.seek(self._end)
-        self._file.write(raw)
-        self._end += len(raw)
-        return self._end - len(raw)
+        at = self._written + len(self._latest)
+        self._latest += raw
+        if len(self._latest) >= _BLOCK:
+            self._flush()
+        return at
+
+    def _flush(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by `close`
+        rest = memoryview(self._latest)
+        self._file.seek(self._written)
+        while rest:
+            rest = rest[self._file.write(rest) :]
+        self._written += len(self._latest)
+        self._latest = bytearray()
+
+    def _read(self, at: int, size: int) -> bytes:
+        """What was written; what follows it is mostly read next."""
+        if at >= self._written or self._file is None:
+            return bytes(self._latest[at - self._written : at - self._written + size])
+        start = at - self._seen_at
+        if start < 0 or start + size > len(self._seen):
+            follows = 0 <= start - len(self._seen) < _AHEAD
+            self._file.seek(at)
+            self._seen, self._seen_at, start = self._file.read(max(size, _AHEAD if follows else _NEAR)), at, 0
+        return self._seen[start : start + size]
 
     def get(self, key: tuple[int, int]) -> Any:
         """A value as it was."""
-        self._file.seek(key[0])
-        raw = self._file.read(abs(key[1]))
+        raw = self._read(key[0], abs(key[1]))
         return json.loads(raw) if key[1] < 0 else marshal.loads(raw)  # noqa: S302 - written by `put`, by nobody else
 
     def put_whole(self, value: object) -> Key:
@@ -58,13 +84,69 @@ class Shelf:
 
     def get_whole(self, key: tuple[int, int]) -> Any:
         """An equal object."""
-        self._file.seek(key[0])
         # Written by `put_whole` of this process, to a file without a name: no input comes near it.
-        return pickle.loads(self._file.read(key[1]))  # noqa: S301
+        return pickle.loads(self._read(*key))  # noqa: S301
 
     def close(self) -> None:
         """Give the space back."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+        self._latest, self._seen = bytearray(), b""
+
+
+class Integers:
+    """Numbers of 64 bits in order, of which only the latest are in memory."""
+
+    def __init__(self) -> None:
+        self.latest = array("q")
+        self._keys = list[Key]()
+        self._shelf: Shelf | None = None
+
+    def extend(self, numbers: Iterable[int]) -> None:
+        """Put some more at the end; these stay together in one block."""
+        self.latest.extend(numbers)
+        if len(self.latest) >= _BLOCK_NUMBERS:
+            self._put_aside()
+
+    def _put_aside(self) -> None:
+        if self._shelf is None:
+            self._shelf = Shelf()
+            weakref.finalize(self, self._shelf.close)
+        self._keys.append(self._shelf.put(self.latest.tobytes()))
+        self.latest = array("q")
+
+    def blocks(self) -> Iterator["array[int]"]:
+        """All, a block at a time."""
+        for key in self._keys if self._shelf else ():
+            block = array("q")
+            block.frombytes(self._shelf.get(key) if self._shelf else b"")
+            yield block
+        yield self.latest
+
+
+class Texts:
+    """Texts in any number: the first MB stays in memory, the others lie on a shelf, but for short ones."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._shelf: Shelf | None = None
+
+    def keep(self, text: str) -> str | int:
+        """Take a text; gives it, or the number by which it is found."""
+        self._size += len(text)
+        if self._size < _BLOCK or len(text) < _SHORT:
+            return text
+        if self._shelf is None:
+            self._shelf = Shelf()
+            weakref.finalize(self, self._shelf.close)
+        start, size = self._shelf.put(text)
+        return start << _SIZE_BITS | size
+
+    def text(self, kept: str | int) -> str:
+        """The text of what `keep` gave."""
+        if isinstance(kept, str) or self._shelf is None:
+            return str(kept)
+        return str(self._shelf.get((kept >> _SIZE_BITS, kept & (1 << _SIZE_BITS) - 1)))
 
 
 class Row:

@@ -3,6 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
+from earwitness.ingest.digests import Counts
 from earwitness.ingest.record import Emit, Made, Place
 from earwitness.ingest.shelf import Tape
 from earwitness.ingest.spans.identity import clean_name
@@ -41,7 +42,7 @@ class Steps:
         self.history = Tape[tuple[str | None, str, str | None]]()
         self._out: list[Emit] = [Made(trace, at.place)]
         self._seq = first
-        self._names: dict[str, int] = {}
+        self._names = Counts()
         self._actors: dict[str, ActorKind] = {}
 
     def drain(self) -> list[Emit]:
@@ -129,7 +130,7 @@ class Steps:
         self._out.append(Made(sighting, at.place))
 
     def _name(self, name: str) -> str:
-        self._names[name] = n = self._names.get(name, 0) + 1
+        n = self._names.nth(name)
         return name if n == 1 else f"{name}.{n}"
 
     def next(self) -> int:

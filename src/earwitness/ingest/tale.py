@@ -1,22 +1,27 @@
 """What a reader gathers of one trace before it can say who heard what: events, sightings, losses, in order.
 
 Conversation logs name recipients, members and final answers late, so that events stay open until the end.
-A text is held once however often it is repeated.
+Contents and sightings beyond the first MB wait on disk.
 """
 
+import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
 
+from earwitness.ingest.digests import Digests, digest_of
 from earwitness.ingest.record import Made, Place
+from earwitness.ingest.shelf import Tape, Texts
 from earwitness.ingest.spans.texts import as_text, masked
-from earwitness.schema.model import Actor, Delivery, Event, Item, Loss, Sighting, Time, Trace
+from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Time, Trace
 from earwitness.schema.words import CHANNELS, ActorKind, Channel, Flag, Grade, LossKind, SightingKind
 
 USER = "user"
 _NOBODY = {"", "unknown", "none", "null"}
+# A sighting with its place: content, actor, kind, number, time, event; line, offset, length, pointer, source.
+_Seen = tuple[str, str | None, SightingKind, int, Time | None, str | None, int, int, int, str, int]
 
 
 def named(name: Any) -> str | None:
@@ -42,22 +47,32 @@ def said(content: Any) -> str | None:
     return text if text.strip() else None
 
 
-@dataclass
+@dataclass(slots=True)
 class Draft:
     """An event that may still change: who heard it, and on which channel."""
 
     place: Place
     seq: int
     channel: Channel
-    content: str
     id: str
     kind: str
-    sender: str | None = None
-    to: list[Delivery] = field(default_factory=list)
+    sender: str | None
+    to: list[Delivery]
+    texts: Texts = field(compare=False, repr=False)
+    kept: str | int
     time: Time | None = None
     flags: tuple[Flag, ...] = ()
     parent: str | None = None
     attributes: dict[str, Any] | None = None
+
+    @property
+    def content(self) -> str:
+        """What was said; it may lie on disk."""
+        return self.texts.text(self.kept)
+
+    @content.setter
+    def content(self, text: str) -> None:
+        self.kept = self.texts.keep(text)
 
     def reach(self, names: Iterable[str], grade: Grade, *, delivered: bool = True) -> None:
         """Add recipients that are not yet there and are not the sender."""
@@ -78,9 +93,10 @@ class Tale:
     place: Place
     drafts: dict[str, Draft] = field(default_factory=dict)
     _actors: dict[str, tuple[Actor, Place]] = field(default_factory=dict)
-    _sightings: dict[tuple[str | None, str, str], tuple[Sighting, Place]] = field(default_factory=dict)
+    _sightings: Tape[_Seen] = field(default_factory=Tape)
+    _shown: Digests = field(default_factory=Digests)
     _losses: dict[tuple[LossKind, Channel | None, str], tuple[int, Place]] = field(default_factory=dict)
-    _texts: dict[str, str] = field(default_factory=dict)
+    _texts: Texts = field(default_factory=Texts)
     _seq: int = 0
 
     def observe(self, *channels: Channel) -> None:
@@ -121,12 +137,10 @@ class Tale:
     ) -> Draft:
         """Tell an event, once for each key."""
         if key not in self.drafts:
-            content = self._texts.setdefault(content, content)
             hidden: tuple[Flag, ...] = ("masked",) if masked(content) else ()
-            hearers = [d for d in to if named(d.actor)]
-            self.drafts[key] = Draft(
-                place, self.next(), channel, content, key, kind, named(sender), hearers, time, flags + hidden, parent
-            )
+            hearers, kept = [d for d in to if named(d.actor)], self._texts.keep(content)
+            told = (place, self.next(), channel, key, kind, named(sender), hearers, self._texts, kept)
+            self.drafts[key] = Draft(*told, time, flags + hidden, parent)
         return self.drafts[key]
 
     def sighting(
@@ -141,21 +155,8 @@ class Tale:
     ) -> None:
         """Tell that an actor was shown a text; the first time is enough."""
         actor = named(actor)
-        if (actor, kind, content) in self._sightings:
-            return
-        content = self._texts.setdefault(content, content)
-        self._sightings[actor, kind, content] = (
-            Sighting(
-                trace=self.trace.id,
-                content=content,
-                actor=actor,
-                kind=kind,
-                seq=self.next(),
-                time=timed(time),
-                event=event,
-            ),
-            place,
-        )
+        if self._shown.add(digest_of(f"{kind}:{len(actor) if actor else -1}:{actor}{content}")):
+            self._sightings.append((content, actor, kind, self.next(), timed(time), event, *place), len(content))
 
     def lose(self, kind: LossKind, channel: Channel | None, detail: str, place: Place) -> None:
         """Count something that the recording does not hold."""
@@ -166,14 +167,15 @@ class Tale:
         """Everything, once nothing is open any more."""
         yield Made(self.trace, self.place)
         yield from (Made(actor, place) for actor, place in self._actors.values())
-        steps: list[tuple[int, Item, Place]] = [(d.seq, self._event(d), d.place) for d in self.drafts.values()]
-        steps += [(s.seq or 0, s, place) for s, place in self._sightings.values()]
-        yield from (Made(item, place) for _, item, place in sorted(steps, key=lambda step: step[0]))
+        drafts = sorted(self.drafts.values(), key=lambda d: d.seq)
+        events = ((draft.seq, self._event(draft)) for draft in drafts)
+        sightings = ((seen[3], self._sighting(seen)) for seen in self._sightings)
+        yield from (made for _, made in heapq.merge(events, sightings, key=lambda step: step[0]))
         for (kind, channel, detail), (n, place) in self._losses.items():
             yield Made(Loss(trace=self.trace.id, kind=kind, channel=channel, n=n, detail=detail), place)
 
-    def _event(self, d: Draft) -> Event:
-        return Event(
+    def _event(self, d: Draft) -> Made:
+        told = Event(
             trace=self.trace.id,
             id=d.id,
             seq=d.seq,
@@ -187,3 +189,9 @@ class Tale:
             parent=d.parent,
             attributes=d.attributes,
         )
+        return Made(told, d.place)
+
+    def _sighting(self, seen: _Seen) -> Made:
+        content, actor, kind, seq, time, event, *_ = seen
+        shown = Sighting(trace=self.trace.id, content=content, actor=actor, kind=kind, seq=seq, time=time, event=event)
+        return Made(shown, Place(*seen[6:]))

@@ -12,20 +12,22 @@ Versions tried: autogen-core 0.7.5.
 Order: file order; times inside of messages only.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from earwitness.ingest.actorlog import Party, is_call, is_delivery, of_kernel, party, payload, stage
 from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import Message, is_message, is_spoken
-from earwitness.ingest.corerun import CoreRun, answer_of, digest, plain_key, results_in, text_of, words
+from earwitness.ingest.coreasides import tell_asides
+from earwitness.ingest.corerun import CoreRun, answer_of, digest, results_in, text_of, words
+from earwitness.ingest.digests import Counts
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Row, Shelf
 from earwitness.ingest.spans.texts import as_text, fingerprint
 from earwitness.ingest.tale import USER, Tale, listed, named, said
-from earwitness.schema.model import Delivery, Trace
+from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel, SightingKind
 
 # Memories are only queried, and seldom.
@@ -50,7 +52,7 @@ class _Reader:
         self.teams: dict[str, str] = {}
         self.ids: dict[str, str] = {}
         self.count = 0
-        self.counts: Counter[str] = Counter()
+        self.counts = Counts()
         self.shelf = Shelf()
 
     def feed(self, record: Record) -> Iterable[Emit]:
@@ -137,7 +139,7 @@ class _Reader:
         if to.name == "group_topic" and to.team:
             self._address(run, fresh, to.team, by)
             known = [m for m in messages if m not in fresh]
-            run.chat.aside(lambda: _overheard(run, known, to.team or "", by, place))
+            run.aside("overheard", (known, to.team, by), place)
 
     def _address(self, run: CoreRun, messages: list[Any], team: str, by: str) -> None:
         for message in messages:
@@ -155,7 +157,7 @@ class _Reader:
         if str(message["id"]) in run.chat.ids:
             return False
         if key and not self.context.claim("autogen-message", str(key)):
-            run.results |= results_in([message])  # told from another file
+            run.results.fresh(results_in(message))  # told from another file
             return False
         run.thinkers.add(message["source"])
         return run.chat.take(message, place.at("/payload"))
@@ -163,51 +165,15 @@ class _Reader:
     def _plain(self, run: CoreRun, value: dict[str, Any], body: Any, place: Place) -> None:
         """A message of the user's own type, to one agent or to a topic."""
         sender, receiver, topic = party(value.get("sender")), party(value.get("receiver")), stage(value)[0] == "PUBLISH"
-        text, tale = text_of(body), run.chat.tale
-        arrival, kept = _arrival(value, "None" if topic else str(value.get("receiver"))), self.shelf.put(text)
-
-        def tell() -> None:
-            text = self.shelf.get(kept)
-            arrived = arrival in run.arrived
-            hearer = None if topic or receiver is None else tale.actor(named(receiver.name))
-            if sender is None:
-                tale.sighting(place.at("/payload"), text, hearer if arrived else None, "initial")
-                return
-            tale.event(
-                place.at("/payload"),
-                "C2",
-                text,
-                key=plain_key(self.counts, sender.name, None if topic else hearer, text),
-                kind="publication" if topic else "message",
-                sender=tale.actor(named(sender.name)),
-                to=(Delivery(hearer, "declared", arrived),) if hearer else (),
-                flags=() if arrived else ("not_delivered",),
-            )
-
-        run.chat.aside(tell)
+        arrival = _arrival(value, "None" if topic else str(value.get("receiver")))
+        names = sender and sender.name, None if topic or receiver is None else receiver.name
+        run.aside("plain", (text_of(body), *names, topic, arrival), place.at("/payload"))
 
     def _tool(self, value: dict[str, Any], place: Place) -> None:
         who = party(value.get("agent_id"))
-        run, key = self._run(who, place), f"call{self.count}"
-        tool, kept = named(value.get("tool_name")), self.shelf.put([value.get("arguments"), said(value.get("result"))])
-
-        def tell() -> None:
-            arguments, result = self.shelf.get(kept)
-            if (tool, result) in run.results:
-                run.repeats.append(place)
-                return
-            tale, agent = run.chat.tale, who.name if who else None
-            tale.actor(agent)
-            hearers = (Delivery(tale.actor(tool, "tool") or "", "declared"),) if tool else ()
-            where = place.at("/arguments")
-            text = as_text(arguments)
-            tale.event(where, "C3", text, key=key, kind="tool_arguments", sender=agent, to=hearers)
-            if result is not None:
-                back, where = (Delivery(agent, "declared"),) if agent else (), place.at("/result")
-                kind = "tool_result"
-                tale.event(where, "C4", result, key=key + ":result", kind=kind, sender=tool, to=back, parent=key)
-
-        run.chat.aside(tell)
+        given, result = as_text(value.get("arguments")), said(value.get("result"))
+        told = f"call{self.count}", named(value.get("tool_name")), who and who.name, given, result
+        self._run(who, place).aside("tool", told, place)
 
     def _model(self, value: dict[str, Any], place: Place) -> None:
         """What a model was shown, told of the agent only where the system message is the agent's own.
@@ -227,38 +193,18 @@ class _Reader:
                 self._shown(run, actor, kind, words(message), place.at(f"/messages/{n}"))
         answer = answer_of(value.get("response"))
         if answer:
-            self._answered(run, actor, answer, place.at("/response"))
+            run.aside("answer", (f"answer{self.count}", answer, actor), place.at("/response"))
 
     def _shown(self, run: CoreRun, actor: str | None, kind: SightingKind, text: str | None, place: Place) -> None:
-        key = digest(actor or "", kind, text or "")
-        if text is not None and key not in run.shown:
-            run.shown.add(key)
-            tale, kept = run.chat.tale, self.shelf.put(text)
-            run.chat.aside(lambda: tale.sighting(place, self.shelf.get(kept), tale.actor(actor), kind))
-
-    def _answered(self, run: CoreRun, actor: str | None, text: str, place: Place) -> None:
-        """A model's answer is a copy of the agent's message, if the log has messages; else all there is of it."""
-        key, tale, kept = f"answer{self.count}", run.chat.tale, self.shelf.put(text)
-
-        def tell() -> None:
-            text = self.shelf.get(kept)
-            if run.talks:
-                tale.sighting(place, text, tale.actor(actor), "response")
-            else:
-                tale.event(place, "C6", text, key=key, kind="model_answer", sender=tale.actor(actor))
-
-        run.chat.aside(tell)
+        if text is not None and run.shown.add(digest(actor or "", kind, text)):
+            run.aside("shown", (text, actor, kind), place)
 
     def _trouble(self, value: dict[str, Any], place: Place) -> None:
         who = party(value.get("handling_agent"))
-        run, key, text = self._run(who, place), f"error{self.count}", said(value.get("exception"))
-        tale = run.chat.tale
-        tale.lose("failed_call", None, "message handler failed", place)
+        run, text = self._run(who, place), said(value.get("exception"))
+        run.chat.tale.lose("failed_call", None, "message handler failed", place)
         if text is not None:
-            agent = who.name if who else None
-            run.chat.aside(
-                lambda: _told(tale.event(place, "C6", text, key=key, kind="error", sender=tale.actor(agent)))
-            )
+            run.aside("error", (f"error{self.count}", text, who and who.name), place)
 
     def _run_of(self, sender: Party | None, receiver: Party | None, body: Any, place: Place) -> CoreRun:
         """A run begins where a team is started; a nested team is started with messages of the run it is part of."""
@@ -281,8 +227,8 @@ class _Reader:
         if key not in self.runs:
             trace = Trace(id=f"autogen-{key}", framework="autogen", observable=_OBSERVABLE)
             chat = Chat(Tale(trace, place), messages=Row(self.shelf))
-            self.runs[key] = CoreRun(chat)
-            chat.audience = self.runs[key].audience
+            run = self.runs[key] = CoreRun(chat, Row(self.shelf), self.counts)
+            chat.audience, chat.beside = run.audience, partial(tell_asides, run)
         return self.runs[key]
 
     def finish(self) -> Iterable[Emit]:
@@ -298,18 +244,6 @@ class _Reader:
 def _arrival(value: dict[str, Any], receiver: str) -> bytes:
     """Deliveries do not say which sending they are of; the payload must."""
     return digest(str(value.get("sender")), receiver, fingerprint(as_text(value["payload"])))
-
-
-def _told(_: object) -> None:
-    """A step that gives nothing back."""
-
-
-def _overheard(run: CoreRun, messages: list[Message], team: str, by: str, place: Place) -> None:
-    """A nested team is given messages of the team around it."""
-    for message in messages:
-        text = said(message.get("content"))
-        for name in run.listeners(team, by) if text else ():
-            run.chat.tale.sighting(place.at("/payload"), text or "", run.chat.tale.actor(name), "input")
 
 
 ADAPTER = _AutoGenCoreLog()

@@ -13,7 +13,6 @@ Order: file order; times inside of messages only.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +21,7 @@ from earwitness.ingest.actorlog import party
 from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import is_message
 from earwitness.ingest.corerun import plain_key, text_of
+from earwitness.ingest.digests import Counts
 from earwitness.ingest.pyrepr import read_fields, read_repr
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.tale import USER, Tale, listed, named
@@ -120,7 +120,7 @@ class _Log:
         self.sent: dict[tuple[str, str | None], list[_Sent]] = {}
         self.next: dict[tuple[str, str | None, str, str | None], int] = {}
         self.heard: dict[str, dict[str, None]] = {}
-        self.counts: Counter[str] = Counter()
+        self.counts = Counts()
         self.unread: list[Place] = []
         self.core = False
         self.ended = False

@@ -5,6 +5,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from earwitness.ingest.langchain import names
 from earwitness.ingest.langchain.ledger import Draft, Ledger
 from earwitness.ingest.langchain.messages import Call, Msg
@@ -13,17 +15,32 @@ from earwitness.ingest.spans.texts import as_text, fingerprint
 
 # What the middleware for a human in the loop answers in place of the tool.
 _REFUSED = "User rejected the tool call"
+# Messages with so many characters are long.
+_LONG = 200
 
 
 @dataclass(eq=False, slots=True)
 class Said:
-    """A message that was told, as its copies look for it."""
+    """A message that was told, as its copies look for it.
+
+    Attributes:
+        kept: its text, as the ledger has it.
+    """
 
     msg: Msg
     author: str | None
     place: Place
+    kept: str | int
     draft: Draft | None = None
     thoughts: list[Draft] = field(default_factory=list)
+
+    def put_aside(self) -> None:
+        """Of a long message what tells copies from others stays here."""
+        msg = self.msg
+        if len(msg.text) + sum(len(c.arguments) for c in msg.calls) + sum(map(len, msg.thoughts)) > _LONG:
+            thoughts = tuple(thought[:1] for thought in msg.thoughts)
+            calls = tuple(Call(c.name, "", c.id) for c in msg.calls)
+            self.msg = replace(msg, text=msg.text.strip()[:1], thoughts=thoughts, calls=calls, artifact=None)
 
 
 @dataclass(eq=False, slots=True)

@@ -61,9 +61,11 @@ class Dialogue:
         msg = self._as_spoken(msg, agent)
         said = self.known.find(msg)
         if said is None:
-            said = Said(msg, msg.name if msg.role == "ai" and msg.name else agent, place)
+            author = msg.name if msg.role == "ai" and msg.name else agent
+            said = Said(msg, author, place, self.ledger.texts.keep(msg.text))
             self.known.add(said)
             self._tell(said, viewer or agent, time)
+            said.put_aside()
         else:
             self._enrich(said, msg, time)
         if viewer:
@@ -92,7 +94,8 @@ class Dialogue:
         if viewer:
             self._show(said, viewer, "initial", said.place, time)
         else:
-            self._unseen[id(said)] = self.ledger.sighting(None, "initial", said.msg.text, said.place, time=time)
+            rest = {"time": time, "kept": said.kept}
+            self._unseen[id(said)] = self.ledger.sighting(None, "initial", said.msg.text, said.place, **rest)
 
     def _show(self, said: Said, viewer: str, kind: SightingKind, place: Place, time: Any) -> None:
         """A message was shown to somebody; once is evidence enough."""
@@ -100,15 +103,15 @@ class Dialogue:
             return
         self._shown.add((viewer, id(said)))
         self.ledger.actor(viewer, "agent", "node")
-        draft = said.draft
+        draft, text = said.draft, self.ledger.texts.text(said.kept)
         if said.msg.role in ("human", "system"):
-            payload = self.calls.payload(said.msg.text)  # the "human" of a delegated run is the agent that asked
+            payload = self.calls.payload(text)  # the "human" of a delegated run is the agent that asked
             draft = payload.draft if payload and payload.child == viewer else None
             kind = "input" if draft else "initial"
-        self.ledger.sighting(viewer, kind, said.msg.text, place, time=time, draft=draft)
+        self.ledger.sighting(viewer, kind, text, place, time=time, draft=draft, kept=said.kept)
         asked = [self.calls.get(c.id) for c in said.msg.calls]
         for part in (*said.thoughts, *(a.draft for a in asked if a)):
-            self.ledger.sighting(viewer, kind, part.content, place, time=time, draft=part)
+            self.ledger.sighting(viewer, kind, part.content, place, time=time, draft=part, kept=part.kept)
 
     def _speak(self, said: Said, time: Any) -> None:
         msg, author = said.msg, said.author
@@ -142,6 +145,7 @@ class Dialogue:
             place=said.place,
             sender=said.author,
             time=time,
+            kept=said.kept,
         )
         if not beside:
             self._open.append(said)
@@ -235,7 +239,7 @@ class Dialogue:
         rest = {"sender": None if refused else tool, "time": time, "place": said.place}
         to = ((asked.agent, grade),) if asked and asked.agent else ()
         said.draft = self.ledger.event(
-            "C4", msg.text, kind="tool_result", name=f"{name}:result", to=to, flags=flags, **rest
+            "C4", msg.text, kind="tool_result", name=f"{name}:result", to=to, flags=flags, kept=said.kept, **rest
         )
         if asked and asked.agent:
             self._shown.add((asked.agent, id(said)))

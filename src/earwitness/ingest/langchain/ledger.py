@@ -7,6 +7,7 @@ from typing import Any
 
 from earwitness.ingest.langchain.messages import clean
 from earwitness.ingest.record import Emit, Made, Place
+from earwitness.ingest.shelf import Texts
 from earwitness.ingest.spans.texts import flags_of
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Trace
 from earwitness.schema.words import CHANNELS, ActorKind, Channel, Flag, Grade, LossKind, SightingKind
@@ -25,7 +26,8 @@ class Draft:
     """An event that is not told yet."""
 
     channel: Channel
-    content: str
+    texts: Texts
+    kept: str | int
     kind: str
     name: str
     place: Place
@@ -38,6 +40,15 @@ class Draft:
     delivered: bool = True
     id: str = ""
 
+    @property
+    def content(self) -> str:
+        """What was said; it may lie on disk."""
+        return self.texts.text(self.kept)
+
+    @content.setter
+    def content(self, text: str) -> None:
+        self.kept = self.texts.keep(text)
+
 
 @dataclass(eq=False, slots=True)
 class Seen:
@@ -45,7 +56,7 @@ class Seen:
 
     actor: str | None
     kind: SightingKind
-    content: str
+    kept: str | int
     place: Place
     seq: int
     time: Any = None
@@ -58,18 +69,31 @@ class Ledger:
 
     Attributes:
         aliases: other names of an actor, by name.
+        texts: what was said and shown, on disk from the second MB on.
     """
 
     drafts: list[Draft] = field(default_factory=list)
     sightings: list[Seen] = field(default_factory=list)
     actors: dict[str, tuple[ActorKind, str]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    texts: Texts = field(default_factory=Texts)
     losses: Counter[tuple[LossKind, Channel | None, str]] = field(default_factory=Counter)
     _seq: int = 0
 
-    def event(self, channel: Channel, content: str, *, kind: str, name: str, place: Place, **rest: Any) -> Draft:
-        """Draft a production; `name` becomes its id."""
-        draft = Draft(channel, content, kind, name, place, self._next(), **rest)
+    def event(
+        self,
+        channel: Channel,
+        content: str,
+        *,
+        kind: str,
+        name: str,
+        place: Place,
+        kept: str | int | None = None,
+        **rest: Any,
+    ) -> Draft:
+        """Draft a production; `name` becomes its id, `kept` stands for a content that `texts` has."""
+        kept = self.texts.keep(content) if kept is None else kept
+        draft = Draft(channel, self.texts, kept, kind, name, place, self._next(), **rest)
         self.drafts.append(draft)
         return draft
 
@@ -82,10 +106,13 @@ class Ledger:
         *,
         time: Any = None,
         draft: Draft | None = None,
+        kept: str | int | None = None,
     ) -> Seen:
-        """`actor` was shown a text."""
-        seen = Seen(actor, kind, content, place, self._next(), time, draft)
-        if content.strip():
+        """`actor` was shown a text; `kept` stands for one that `texts` has."""
+        told = bool(content.strip())
+        kept = self.texts.keep(content) if told and kept is None else kept
+        seen = Seen(actor, kind, kept if told and kept is not None else "", place, self._next(), time, draft)
+        if told:
             self.sightings.append(seen)
         return seen
 
@@ -97,7 +124,7 @@ class Ledger:
     def forget(self, seen: Seen | None) -> None:
         """A sighting that a better one stands for."""
         if seen:
-            seen.content = ""
+            seen.kept = ""
 
     def actor(self, name: str | None, kind: ActorKind, evidence: str) -> None:
         """A party; what runs as an agent is one, and the strongest evidence stands."""
@@ -128,7 +155,7 @@ class Ledger:
             yield Made(Actor(trace=trace.id, name=name, kind=kind, evidence=evidence, aliases=aliases), place)
         for (kind_, channel, detail), n in self.losses.items():
             yield Made(Loss(trace=trace.id, kind=kind_, channel=channel, detail=detail, n=n), place)
-        items: list[Draft | Seen] = [*self.drafts, *(s for s in self.sightings if s.content)]
+        items: list[Draft | Seen] = [*self.drafts, *(s for s in self.sightings if s.kept != "")]
         items.sort(key=lambda i: i.seq)
         for seq, item in enumerate(items):
             item.seq = seq
@@ -168,7 +195,7 @@ class Ledger:
             trace=trace,
             actor=self._real(seen.actor) if seen.actor else None,
             kind=seen.kind,
-            content=seen.content,
+            content=self.texts.text(seen.kept),
             seq=seen.seq,
             time=_moment(seen.time),
             event=seen.draft.id if seen.draft else None,

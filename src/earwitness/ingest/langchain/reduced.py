@@ -6,16 +6,18 @@ Whoever is shown the whole was shown each write that it holds in full.
 from collections.abc import Hashable
 from typing import Any
 
+from earwitness.ingest.shelf import Texts
 from earwitness.ingest.spans.texts import as_text, fingerprint
 
 _Part = tuple[Hashable, bytes]
-_Write = tuple[str, frozenset[_Part]]
+_Write = tuple[str | int, frozenset[_Part]]
 
 
 class Reduced:
     """The writes to each key of one state, by their parts: items of a list, entries of a mapping."""
 
     def __init__(self) -> None:
+        self._texts = Texts()
         self._writes: dict[str, dict[_Part, list[_Write]]] = {}
 
     def wrote(self, key: str, value: Any, text: str) -> None:
@@ -23,7 +25,9 @@ class Reduced:
         parts = frozenset(_parts(value))
         # One part leads to its write; any will do, as the whole must hold them all.
         if parts:
-            self._writes.setdefault(key, {}).setdefault(min(parts, key=repr), []).append((text, parts))
+            self._writes.setdefault(key, {}).setdefault(min(parts, key=repr), []).append(
+                (self._texts.keep(text), parts)
+            )
 
     def held(self, key: str, value: Any) -> tuple[list[str], bool]:
         """The writes that a list or mapping holds in full, in their order there, and whether they are all of it."""
@@ -33,7 +37,7 @@ class Reduced:
         parts = dict.fromkeys(_parts(value))
         found = [w for part in parts for w in known.get(part, ()) if w[1] <= parts.keys()]
         told = frozenset().union(*(w[1] for w in found))
-        return [text for text, _ in found], len(told) == len(parts)
+        return [self._texts.text(kept) for kept, _ in found], len(told) == len(parts)
 
 
 def _parts(value: Any) -> list[_Part]:
