@@ -1,8 +1,9 @@
 """How long replays take, against the audit of the same runs: `python bench/replays.py [ARCHIVE]`.
 
-Every shipped condition but presidio (which takes minutes) in both recipient settings, over the public AgentLeak runs,
-first and once more after the case was judged again under another policy. A key is given, as without one nothing that
-was encrypted can be used again.
+Every shipped condition but presidio (which takes minutes) in both recipient settings, over the public AgentLeak runs:
+first, after the case was judged again under a policy that forbids a channel on which nothing was sent, and under one
+that lets every value pass between agents. The first of these changes no decision, the second many, so that texts have
+to be made and read again. A key is given, as without one nothing that was encrypted can be used again.
 """
 
 import os
@@ -18,7 +19,8 @@ from rich.console import Console
 from earwitness.audit.replay.condition import shipped
 
 _AGENTLEAK = Path(__file__).resolve().parents[2] / "shared" / "data" / "agentleak_traces" / "traces_3214.tar.xz"
-_POLICY = "default: sanitize\nrules:\n  - {id: never-logged, effect: sanitize, channels: [C6]}\n"
+_SAME = "default: sanitize\nrules:\n  - {id: never-logged, effect: sanitize, channels: [C6]}\n"
+_OTHER = "default: sanitize\nrules:\n  - {id: between-agents, effect: allow, channels: [C2]}\n"
 _MEMORY = 1000
 
 
@@ -42,15 +44,24 @@ def rows(archive: Path = _AGENTLEAK) -> Iterator[Row]:
 
 
 def _measured(folder: Path, archive: Path) -> Iterator[Row]:
-    case, policy = folder / "case.duckdb", folder / "policy.yaml"
-    policy.write_text(_POLICY)
+    case = folder / "case.duckdb"
     audited = run(*EARWITNESS, "audit", archive, "--case", case, "--json")
     first = _replay(case)
-    run(*EARWITNESS, "audit", "--case", case, "--policy", policy, "--json")
-    again = _replay(case)
-    yield Row("replay of all conditions / audit, CPU", first.cpu / audited.cpu, "x", 1, _told(first))
-    yield Row("replay, peak memory", first.peak, "MB", _MEMORY)
+    again, other = (_judged(case, policy) for policy in (_SAME, _OTHER))
+    yield Row("first audit, CPU", audited.cpu, "s", note=_told(audited))
+    yield Row("replay of all conditions / first audit, CPU", first.cpu / audited.cpu, "x", 1, _told(first))
+    for name, taken in (("first replay", first), ("replayed again", again), ("replayed with other decisions", other)):
+        yield Row(f"{name}, peak memory", taken.peak, "MB", _MEMORY, _told(taken))
     yield Row("replayed again under another policy / first replay, CPU", again.cpu / first.cpu, "x", 0.1, _told(again))
+    yield Row("the same with other decisions / first replay, CPU", other.cpu / first.cpu, "x", note=_told(other))
+
+
+def _judged(case: Path, policy: str) -> Run:
+    """A replay after the case was judged under a policy."""
+    path = case.with_name("policy.yaml")
+    path.write_text(policy)
+    run(*EARWITNESS, "audit", "--case", case, "--policy", path, "--json")
+    return _replay(case)
 
 
 def _replay(case: Path) -> Run:

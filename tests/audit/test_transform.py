@@ -430,7 +430,7 @@ def test_verification_recounts_what_was_made() -> None:
     assert told["pseudonym_distinct"] == (26, 26)
     assert told["exception_short_domain"][0] == 200
     assert told["cause_format"][0] == 1
-    assert told["rewrite_first_try"] == told["rewrite_accepted"] == (1, 1)
+    assert told["rewrite_at_try_1"] == told["rewrite_accepted"] == (1, 1)
     assert told["dp_inequality_amount"] == (24, 24)
 
 

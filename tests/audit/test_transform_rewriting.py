@@ -4,7 +4,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +12,9 @@ from earwitness.audit.judge.errors import JudgeError
 from earwitness.audit.judge.options import JudgeOptions
 from earwitness.audit.transform.generaliser import Generaliser, classify, taxonomy
 from earwitness.audit.transform.keys import Keys
-from earwitness.audit.transform.llm import LlmRewriter, prompt, prompt_sha256, read_answers, read_text, write_answers
+from earwitness.audit.transform.llm import LlmRewriter, prompt, prompt_sha256, read_text
 from earwitness.audit.transform.options import Options
-from earwitness.audit.transform.rewriting import Candidate, Gate, Rewriter, names, remains, rewrite
+from earwitness.audit.transform.rewriting import Candidate, Rewriter, Score, names, remains, rewrite
 from earwitness.audit.transform.splice import transform
 from earwitness.audit.transform.toolkit import Toolkit
 from earwitness.audit.transform.words import Outcome, Task
@@ -32,6 +31,8 @@ def task(value: str = VALUE, attribute: str = "legal_status") -> Task:
 class Script:
     """Proposes what it was given, one after the other."""
 
+    name = "script"
+
     def __init__(self, *candidates: str | Candidate) -> None:
         self.candidates, self.refused = list(candidates), list[tuple[str, ...]]()
 
@@ -41,7 +42,7 @@ class Script:
         return told if isinstance(told, Candidate) else Candidate(told)
 
 
-def outcome(rewriter: Rewriter | None, gate: Gate | None = None, **options: Any) -> Outcome:
+def outcome(rewriter: Rewriter, gate: Score | None = None, **options: Any) -> Outcome:
     return rewrite(VALUE, task(), Options(**options), gate, rewriter)
 
 
@@ -104,6 +105,14 @@ def test_the_backstop_knows_the_forms_of_a_value(text: str) -> None:
     assert not remains("a legal matter", VALUE, task())
 
 
+def test_for_the_key_of_an_object_nobody_is_asked() -> None:
+    script = Script("a matter")
+    asked = task()._replace(start=2, stop=2 + len(VALUE))
+    changed = transform(json.dumps({VALUE: 1}), [asked], Toolkit(KEYS, rewriter=script))
+    assert changed.text == '{"[REDACTED-1]": 1}'
+    assert (changed.pieces[0].cause, script.refused) == ("key", [])
+
+
 # The local generaliser.
 
 CASES = {
@@ -118,20 +127,20 @@ CASES = {
 
 @pytest.mark.parametrize("value", CASES)
 def test_the_generaliser_says_what_kind_of_matter_it_is(value: str) -> None:
-    told = rewrite(value, task(value, "note"), Options(), None, None)
+    told = rewrite(value, task(value, "note"), Options(), None, Generaliser())
     assert (told.text, told.done, told.tries) == (CASES[value], "rewrite", 1)
 
 
 def test_the_generaliser_becomes_more_general_and_then_gives_up() -> None:
     told = [
-        rewrite("has diabetes", task("has diabetes"), Options(), strict, None)
+        rewrite("has diabetes", task("has diabetes"), Options(), strict, Generaliser())
         for strict in (below(1), below(2), below(3))
     ]
     assert [t.text for t in told] == ["a personal matter", "something private", ""]
     assert (told[-1].cause, told[-1].tries) == ("gate", 3)
 
 
-def below(count: int) -> Gate:
+def below(count: int) -> Score:
     """A gate that refuses the first candidates."""
     seen: set[str] = set()
 
@@ -143,7 +152,7 @@ def below(count: int) -> Gate:
 
 
 def test_what_no_class_knows_has_no_rule() -> None:
-    assert rewrite("hums zarzuelas", task("hums zarzuelas", "habit"), Options(), None, None).cause == "no_rule"
+    assert rewrite("hums zarzuelas", task("hums zarzuelas", "habit"), Options(), None, Generaliser()).cause == "no_rule"
     assert Generaliser().propose("x", task("x", "medical_history"), ()).text == "a health matter"
 
 
@@ -212,7 +221,7 @@ class Server:
         self._thread.join()
 
     def rewriter(self, answers: dict[str, str] | None = None, **options: Any) -> LlmRewriter:
-        return LlmRewriter(JudgeOptions(self.url, "m", SECRET, retries=2, backoff=0.01, **options), KEYS, answers)
+        return LlmRewriter(JudgeOptions(self.url, "m", SECRET, retries=2, backoff=0.01, **options), b"key", answers)
 
 
 def test_a_model_rewrites(serve: Callable[..., Server]) -> None:
@@ -237,21 +246,25 @@ def test_a_refused_rewriting_is_told_to_the_model(serve: Callable[..., Server]) 
     assert json.loads(server.bodies[1]["messages"][1]["content"])["refused"] == [f"the {VALUE}"]
 
 
-def test_answers_are_cached_by_hash(serve: Callable[..., Server], tmp_path: Path) -> None:
-    server, answers = serve(says("a matter")), dict[str, str]()
-    with server.rewriter(answers) as rewriter:
+def test_answers_are_known_by_hash(serve: Callable[..., Server]) -> None:
+    server = serve(says("a matter"))
+    with server.rewriter() as rewriter:
         assert [outcome(rewriter).text for _ in range(3)] == ["a matter"] * 3
+        assert (rewriter.asked, rewriter.at_hand) == (1, 0)
+        known = dict(rewriter.fresh)
     assert len(server.bodies) == 1
-    write_answers(tmp_path / "answers.jsonl", answers)
-    assert VALUE not in (tmp_path / "answers.jsonl").read_text()
+    assert VALUE not in json.dumps(known)
     again = serve((500, {}))
-    with again.rewriter(read_answers(tmp_path / "answers.jsonl")) as rewriter:
+    with again.rewriter(known) as rewriter:
         assert outcome(rewriter).text == "a matter"
+        assert (rewriter.asked, rewriter.at_hand, rewriter.fresh) == (0, 1, {})
     assert again.bodies == []
-    assert read_answers(tmp_path / "none") == {}
-    (tmp_path / "bad").write_text("{}\n")
-    with pytest.raises(JudgeError, match="line 1"):
-        read_answers(tmp_path / "bad")
+
+
+def test_without_an_endpoint_answers_at_hand_are_used_and_nothing_is_asked() -> None:
+    asked = LlmRewriter(JudgeOptions(None, "m"), b"key")
+    assert outcome(asked) == Outcome("", "redact", cause="budget", tries=1)
+    assert (asked.asked, asked.host) == (0, None)
 
 
 def test_faults_that_pass_are_tried_again(serve: Callable[..., Server]) -> None:
@@ -261,14 +274,35 @@ def test_faults_that_pass_are_tried_again(serve: Callable[..., Server]) -> None:
     assert len(server.bodies) == 3
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [[(503, {})], [(400, {})], [(200, {})], [says("raw: no JSON")], [says("")], [says(7)], [says("x" * 2000)]],
-    ids=["503", "400", "empty", "prose", "blank", "number", "long"],
-)
-def test_no_usable_answer_is_an_error_cause(serve: Callable[..., Server], steps: list[Step]) -> None:
-    with serve(*steps).rewriter() as rewriter:
+@pytest.mark.parametrize("step", [(503, {}), (400, {})], ids=["503", "400"])
+def test_no_answer_is_an_error(serve: Callable[..., Server], step: Step) -> None:
+    server = serve(step)
+    with server.rewriter() as rewriter:
         assert outcome(rewriter) == Outcome("", "redact", cause="error", tries=1)
+    assert len(server.bodies) == (3 if step[0] == 503 else 1)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [(200, {}), says("raw: no JSON"), says(""), says(7), says("x" * 2000)],
+    ids=["empty", "prose", "blank", "number", "long"],
+)
+def test_what_cannot_be_read_is_asked_for_once_more(serve: Callable[..., Server], step: Step) -> None:
+    server = serve(step)
+    with server.rewriter() as rewriter:
+        assert outcome(rewriter) == Outcome("", "redact", cause="malformed", tries=1)
+        assert rewriter.fresh == {}
+    assert len(server.bodies) == 2
+    with serve(step, says("a matter")).rewriter() as rewriter:
+        assert outcome(rewriter).text == "a matter"
+
+
+def test_an_endpoint_that_is_gone_is_not_asked_for_ever(serve: Callable[..., Server]) -> None:
+    server = serve((400, {}))
+    with server.rewriter() as rewriter:
+        causes = [rewriter.propose(f"{VALUE} {n}", task(), ()).cause for n in range(20)]
+    assert causes == ["error"] * 20
+    assert len(server.bodies) == 8
 
 
 def test_the_budget_holds(serve: Callable[..., Server]) -> None:

@@ -17,6 +17,8 @@ from earwitness.schema.case import Case
 SHORTEST = 4
 # So many letters and digits are a value whatever stands between them; fewer must stand as they are written.
 _SHORTEST_SPACED = 6
+# Names come again and again; longer texts would fill the memory.
+_LONGEST_KEPT = 1_000
 
 
 class _Hit(NamedTuple):
@@ -47,6 +49,8 @@ class Mask:
         """`text` without any protected value of four characters or more."""
         if not self._names or len(text) < SHORTEST:
             return text
+        if len(text) > _LONGEST_KEPT:
+            return self._masked(text)
         found = self._known.get(text)
         if found is None:
             found = self._known[text] = self._masked(text)

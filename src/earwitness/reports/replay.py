@@ -20,8 +20,8 @@ _PAIRS = """
     SELECT setting, mode, truth, condition, other, under_both, only_condition, only_other, neither, p FROM replay_pairs
 """
 _PAIR = ("setting", "mode", "truth", "condition", "other", "under_both", "only_condition", "only_other", "neither", "p")
-_CHECKS = "SELECT name, backstop, judged, k, n, note FROM replay_checks ORDER BY backstop DESC, rowid"
-_CHECK = ("check", "backstop", "judged", "k", "n", "note")
+_CHECKS = "SELECT name, backstop, way, judged, k, n, note FROM replay_checks ORDER BY backstop DESC, rowid"
+_CHECK = ("check", "backstop", "way", "judged", "k", "n", "note")
 _TOTALS = """
     SELECT count(*) FILTER (dynamic = 'sanitize'), count(*) FILTER (dynamic = 'allow'),
            count(*) FILTER (dynamic = 'unruled') FROM verdicts WHERE standing = 'confirmed'
@@ -47,15 +47,39 @@ def replay_report(shown: Shown, skipped: dict[str, str], key: str | None = None)
         dict(zip(_PAIR, (*row[:3], name(row[3]), name(row[4]), *row[5:]), strict=True)) for row in case.rows(_PAIRS)
     ]
     report["checks"] = [dict(zip(_CHECK, row, strict=True)) for row in case.rows(_CHECKS)]
+    report["rewriter"] = _rewriter(shown, report["checks"])
     report["skipped"] = [{"condition": name(c), "reason": reason} for c, reason in skipped.items()]
     return report | {"key": key, "case": str(case.path) if case.path else None}
 
 
 def _conditions(shown: Shown) -> list[Row]:
     """Names of what was replayed, in order."""
+    return [{"condition": shown.mask(n)} for n in _parameters(shown).get("conditions", [])]
+
+
+def _parameters(shown: Shown) -> Row:
     told = shown.case.one("SELECT parameters FROM runs WHERE stage = 'replay' ORDER BY run DESC LIMIT 1")
-    names = msgspec.json.decode(told)["conditions"] if told else []
-    return [{"condition": shown.mask(n)} for n in names]
+    found: Row = msgspec.json.decode(told) if told else {}
+    return found
+
+
+def _rewriter(shown: Shown, checks: Sequence[Row]) -> Row:
+    """Who rewrote in this run and what became of it; values are counted once for each way to check them."""
+    counted = [c for c in checks if c["check"].startswith("rewrite_")]
+
+    def summed(start: str) -> dict[str, int]:
+        found = [(c["check"].removeprefix(start), c["k"]) for c in counted if c["check"].startswith(start)]
+        return {name: sum(k for other, k in found if other == name) for name, _ in sorted(found)}
+
+    accepted = [c for c in counted if c["check"] == "rewrite_accepted"]
+    told = _parameters(shown).get("rewriter", {})
+    return {
+        **{name: told.get(name) for name in ("kind", "model", "prompt_sha256", "endpoint", "asked", "at_hand", "gate")},
+        "values": sum(c["n"] for c in accepted),
+        "accepted": sum(c["k"] for c in accepted),
+        "at_try": summed("rewrite_at_try_"),
+        "refused": summed("rewrite_refused_"),
+    }
 
 
 def _group(shown: Shown, text: str) -> dict[str, str | None]:
@@ -107,6 +131,7 @@ def print_replay(console: Console, report: Row, by: Sequence[str] = ()) -> None:
         for setting in settings:
             _splits(console, report, setting, name)
     _checks(console, report["checks"])
+    _rewriting(console, report["rewriter"])
     for setting in settings:
         _sentence(console, find, setting)
     for skip in report["skipped"]:
@@ -231,6 +256,25 @@ def _checks(console: Console, checks: Sequence[Row]) -> None:
         told += f", {len(judged) - len(failed)} of {len(judged)} checks of them hold"
         told += f"; not in all: {', '.join(failed)}" if failed else ""
     dim(console, told)
+
+
+def _rewriting(console: Console, told: Row) -> None:
+    """Who rewrote, and what became of it."""
+    if not told["values"] and told["kind"] != "model":
+        return
+    who = "the local generaliser"
+    if told["kind"] == "model":
+        place = f" at {told['endpoint']}" if told["endpoint"] else ", nobody asked"
+        who = f"{told['model']}{place}, prompt {told['prompt_sha256'][:8]}, {told['asked']:,} asked, "
+        who += f"{many(told['at_hand'], 'answer')} at hand"
+    dim(console, f"rewriting by {who}; gate: {told['gate'] or 'none'}")
+    if not told["values"]:
+        dim(console, "no value was rewritten in this run")
+        return
+    tries = ", ".join(f"{k:,} at try {n}" for n, k in told["at_try"].items())
+    causes = ", ".join(f"{cause} {k:,}" for cause, k in told["refused"].items())
+    text = f"{told['accepted']:,} of {many(told['values'], 'value')} rewritten{f': {tries}' if tries else ''}"
+    dim(console, f"{text}; redacted instead: {causes or 'none'}")
 
 
 def _sentence(console: Console, find: _Find, setting: str) -> None:

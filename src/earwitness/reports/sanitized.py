@@ -1,4 +1,7 @@
-"""Sanitized traces as canonical JSONL: written whole or not at all."""
+"""Sanitized traces as canonical JSONL: written whole or not at all.
+
+What remains in their texts is masked like in any other output, unless it is to be revealed.
+"""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +11,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from earwitness.audit.replay.export import Ask, LaidOut
+from earwitness.audit.replay.export import WITHHELD, Ask, LaidOut
 from earwitness.reports.canonical import QUERIES, Queries, items
 from earwitness.reports.mask import Mask
 from earwitness.reports.printing import many
@@ -17,7 +20,13 @@ from earwitness.schema.case import Case
 from earwitness.schema.errors import InputError
 from earwitness.schema.model import Delivery, Event, Item, Label, Rule, Sighting, Value
 
-WITHHELD = "[withheld]"
+GATE = "--with-values writes protected values in clear; add --reveal if that is meant"
+_WHY = {
+    "recognized": "found by recognizers in traces that bring no values",
+    "split": "pieces that make a split value",
+    "uncertain": "only possible before",
+    "replacement": "a replacement that equals a value",
+}
 Row = dict[str, Any]
 
 _TEXT = f"coalesce(c.text, y.text, z.text, '{WITHHELD}') AS content"
@@ -51,22 +60,26 @@ _VALUES = """
 _OURS: dict[type, str] = {Event: _EVENTS, Sighting: _SIGHTINGS, Value: _VALUES}
 
 
-def write_sanitized(case: Case, path: Path, *, values: bool, replace: bool) -> int:
+def write_sanitized(case: Case, path: Path, *, values: bool, reveal: bool, replace: bool) -> int:
     """Write what `lay_out` left; gives the number of lines.
 
     Args:
         case: after `lay_out`.
         path: of the file; it appears when it is complete.
-        values: write values and rules of the traces in clear; else they are left out, and names are masked.
+        values: write values and rules of the traces in clear; they are to be revealed for that.
+        reveal: write texts as they would have been delivered, and names as recorded; else whatever protected value is
+            known stands masked in them.
         replace: an existing file may be written over.
 
     Raises:
-        InputError: the file exists, or cannot be written.
+        InputError: the file exists, or cannot be written, or values are asked for that are not to be revealed.
     """
+    if values and not reveal:
+        raise InputError(GATE)
     check_output(path, replace=replace)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        lines = _write(case, part, values=values)
+        lines = _write(case, part, queries(values=values), None if reveal else Mask(case))
         part.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}; give another -o") from None
@@ -87,18 +100,14 @@ def check_output(path: Path, *, replace: bool) -> None:
         raise InputError(f"{path}: the folder {path.parent} does not exist; make it first")
 
 
-def _write(case: Case, path: Path, *, values: bool) -> int:
+def _write(case: Case, path: Path, asked: Queries, mask: Mask | None) -> int:
     lines = 0
+    found = items(case, asked)
     with path.open("xb") as out:
-        for item in _items(case, values=values):
+        for item in found if mask is None else _masked(mask, found):
             out.write(msgspec.json.encode(item) + b"\n")
             lines += 1
     return lines
-
-
-def _items(case: Case, *, values: bool) -> Iterator[Item]:
-    found = items(case, queries(values=values))
-    return found if values else _masked(Mask(case), found)
 
 
 def queries(*, values: bool) -> Queries:
@@ -108,11 +117,10 @@ def queries(*, values: bool) -> Queries:
 
 
 def _masked(mask: Mask, found: Iterator[Item]) -> Iterator[Item]:
-    """Whatever is no text of an event or a sighting may hold a value only by chance, and is masked."""
+    """Items whose fields hold no protected value, names and ids included."""
     for item in found:
-        names = (f for f in item.__struct_fields__ if f not in ("content", "observable"))
-        fields = {f: _hide(mask, getattr(item, f)) for f in names}
-        yield msgspec.structs.replace(item, **fields)
+        names = (f for f in item.__struct_fields__ if f != "observable")
+        yield msgspec.structs.replace(item, **{f: _hide(mask, getattr(item, f)) for f in names})
 
 
 def _hide(mask: Mask, cell: Any) -> Any:
@@ -126,27 +134,23 @@ def _hide(mask: Mask, cell: Any) -> Any:
     return type(cell)(_hide(mask, inner) for inner in cell) if isinstance(cell, list | tuple) else cell
 
 
-def export_report(ask: Ask, told: LaidOut, lines: int, path: Path, *, values: bool) -> Row:
+def export_report(ask: Ask, told: LaidOut, lines: int, path: Path, *, values: bool, reveal: bool) -> Row:
     """What was written, as one object."""
     head = {"format": "earwitness.sanitized/1", "file": str(path), "lines": lines, "condition": ask.condition}
-    asked = {"recipients": ask.setting, "mode": ask.mode, "values": values, "kept_unsent": ask.keep}
-    return head | asked | {f: getattr(told, f) for f in told.__dataclass_fields__}
+    asked = {"recipients": ask.setting, "mode": ask.mode, "values": values, "revealed": reveal}
+    return head | asked | {"kept_unsent": ask.keep} | {f: getattr(told, f) for f in told.__dataclass_fields__}
 
 
 def print_export(console: Console, report: Row) -> None:
     """Say what was written, and what a reader of the file will still find in it."""
     how = f"{report['condition']}, recipients {report['recipients']}, {report['mode']}"
-    say = [f"{report['file']}: {many(report['lines'], 'line')}; {how}"]
+    say = [f"{report['file']}: {many(report['lines'], 'line')}; {how}{' (REVEALED)' if report['revealed'] else ''}"]
     say.append(f"{many(report['events'], 'event')}, {report['changed']:,} of them with another text than recorded")
     if report["split"]:
         say.append(f"{many(report['split'], 'recorded event')} stand as several: their recipients got different texts")
-    say.append(_unsent(report))
-    say.append(_values(report))
-    for line in filter(None, say):
+    say += [_unsent(report), *_left(report), _values(report)]
+    for line in say:
         console.print(plain(line), highlight=False, soft_wrap=True)
-    clear = f"texts are in clear: {many(report['remaining'], 'occurrence')} that should be sanitized and "
-    clear += f"{report['allowed']:,} that are allowed are still there; what no detector knows is there, too"
-    console.print(f"[yellow]note[/yellow] {plain(clear)}", highlight=False, soft_wrap=True)
 
 
 def _unsent(report: Row) -> str:
@@ -157,7 +161,32 @@ def _unsent(report: Row) -> str:
     return f"withheld, since no sanitizer saw them: the texts of {hidden}, {report['withheld_events']:,} undelivered"
 
 
+def _left(report: Row) -> Iterator[str]:
+    """Of what an audit of the file finds."""
+    yield f"{many(report['remaining'], 'occurrence')} that should be sanitized and {report['allowed']:,} allowed remain"
+    new = report["introduced"] + report["introduced_allowed"]
+    if new:
+        why = ", ".join(f"{n:,} {_WHY[w]}" for w, n in report["introduced_by"].items())
+        yield f"{many(new, 'occurrence')} that the record did not have ({report['introduced']:,} to sanitize): {why}"
+    if report["unconfirmed"]:
+        yield f"{report['unconfirmed']:,} of what remains only a judge or a person confirmed; an audit has to ask again"
+    if report["differing"]:
+        yield f"FAULT: replay and audit of the file differ on {many(report['differing'], 'occurrence')}"
+
+
 def _values(report: Row) -> str:
     if report["values"]:
-        return "values and rules of the traces are in it, in clear; an audit by the same policy gives the same residual"
-    return "values and rules of the traces are left out and names masked; give --with-values to audit the file again"
+        return "values and rules of the traces are in it; an audit by the same policy finds what is told here, no more"
+    if report["revealed"]:
+        return "values and rules of the traces are left out; an audit needs them, by --with-values or from a vault file"
+    return "protected values are masked, in texts, too; --reveal leaves texts as delivered, --with-values adds values"
+
+
+def warning(report: Row) -> str | None:
+    """What has to be said of a file in clear, whatever else is printed."""
+    if not report["revealed"]:
+        return None
+    kept = "; what no sanitizer saw is in it, too" if report["kept_unsent"] else ""
+    held = report["remaining"] + report["allowed"] + report["introduced"] + report["introduced_allowed"]
+    values = ", and all values of the traces" if report["values"] else ""
+    return f"{report['file']} holds protected values in clear: {many(held, 'occurrence')} in texts{values}{kept}"

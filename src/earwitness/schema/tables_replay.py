@@ -113,10 +113,22 @@ REPLAYED = (
         columns("""
         name VARCHAR which check
         backstop BOOLEAN of the transforms with or without the backstop of rewritings
+        way VARCHAR how rewritings were checked: gate and threshold, backstop, tries; NULL for all together
         judged BOOLEAN something is wrong where k is below n; other rows count only
         k BIGINT how many passed
         n BIGINT how many were looked at
         note VARCHAR what a reader should know of it"""),
+    ),
+    Table(
+        "rewritings",
+        "Answers of models that were asked for other words, kept so that nothing need be asked twice.",
+        "replay",
+        columns("""
+        question VARCHAR keyed hash of prompt, model, value and what was refused before
+        prompt VARCHAR sha256 of the prompt it was asked with
+        model VARCHAR which model answered
+        rewriting VARCHAR!zstd its words, whether they were taken or refused
+        answered_at TIMESTAMP_NS when, UTC"""),
     ),
     Table(
         "replay_matches",

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from earwitness.audit.judge.budget import Budget
 from earwitness.audit.judge.errors import JudgeError
-from earwitness.audit.judge.options import KEY_VARIABLE, JudgeOptions
+from earwitness.audit.judge.options import JudgeOptions
 from earwitness.audit.judge.prompt import Pair, messages, read_score
 from earwitness.schema.errors import MissingExtraError
 
@@ -26,8 +26,8 @@ _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 # What the endpoint will not answer about one text, too long or filtered, it may answer about another.
 _THIS_ONE = frozenset({400, 413, 422})
 _CURES = {
-    401: f"the key was refused (401): set {KEY_VARIABLE} to a key that is valid there",
-    403: f"the key may not use this model (403): set {KEY_VARIABLE} to another key, or name another model",
+    401: "the key was refused (401): set {variable} to a key that is valid there",
+    403: "the key may not use this model (403): set {variable} to another key, or name another model",
     404: "no such path or model (404): give the base URL, which mostly ends in /v1, and a model it serves",
 }
 
@@ -60,9 +60,9 @@ class Endpoint:
 
     def __init__(self, options: JudgeOptions, budget: Budget) -> None:
         if find_spec("httpx") is None:
-            raise MissingExtraError(f"the judge needs httpx: {EXTRA}")
+            raise MissingExtraError(f"the {options.role} needs httpx: {EXTRA}")
         self.options, self.budget = options, budget
-        self.place, self._path = _place(options.url)
+        self.place, self._path = _place(options)
         self._stopped = threading.Event()
         self._client = _client(options)
 
@@ -131,7 +131,8 @@ class Endpoint:
             return Answer("failed", cause=f"status {status}")
         if status != 200:
             cure = _CURES.get(status, f"it answered with status {status}: see whether it is OpenAI-compatible")
-            raise JudgeError(f"judge at {self.place}: {cure}")
+            cure = cure.format(variable=self.options.key_variable)
+            raise JudgeError(f"{self.options.role} at {self.place}: {cure}")
         try:
             answer = response.json()
         except (ValueError, RecursionError):
@@ -153,16 +154,16 @@ def _client(options: JudgeOptions) -> "httpx.Client":
 
     key = (options.key or "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise JudgeError(f"the key holds characters that no key has: set {KEY_VARIABLE} anew")
+        raise JudgeError(f"the key holds characters that no key has: set {options.key_variable} anew")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     limits = httpx.Limits(max_connections=options.concurrency, max_keepalive_connections=options.concurrency)
     # A redirect would carry values to a host nobody named.
     return httpx.Client(headers=headers, timeout=options.timeout, limits=limits, follow_redirects=False)
 
 
-def _place(url: str | None) -> tuple[str, str]:
+def _place(options: JudgeOptions) -> tuple[str, str]:
     """The endpoint as it may be told, and the URL to post to."""
-    like = "the judge's URL must be like http://127.0.0.1:8000/v1 or https://HOST/v1"
+    url, like = options.url, f"the {options.role}'s URL must be like http://127.0.0.1:8000/v1 or https://HOST/v1"
     try:
         parts = urlsplit(url or "")
         known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -171,7 +172,7 @@ def _place(url: str | None) -> tuple[str, str]:
     if not known:
         raise JudgeError(like)
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise JudgeError(f"{like}, without name, password or query: the key belongs into {KEY_VARIABLE}")
+        raise JudgeError(f"{like}, without name, password or query: the key belongs into {options.key_variable}")
     place = (url or "").rstrip("/")
     return place, f"{place}/chat/completions"
 

@@ -32,6 +32,8 @@ class JudgeOptions:
         max_calls: most requests, tries included; None for no limit.
         max_tokens: most tokens, as the endpoint counts them; None for no limit.
         progress: told what is being done.
+        role: what errors call the one that is asked.
+        key_variable: where errors say that the key is read from.
     """
 
     url: str | None
@@ -46,3 +48,5 @@ class JudgeOptions:
     max_calls: int | None = None
     max_tokens: int | None = None
     progress: Progress = silent
+    role: str = "judge"
+    key_variable: str = KEY_VARIABLE

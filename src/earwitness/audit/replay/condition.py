@@ -18,8 +18,32 @@ Fallback = Literal["field", "closed"]
 Transform = Literal["fpe", "pseudonym", "mldp", "rewrite", "redact", "block"]
 
 SETTINGS: tuple[Setting, ...] = ("paper", "extended")
+_MOST_TRIES = 5
 # Decisions that look at who receives; the others are the same in every setting.
 BY_RECIPIENT = ("dynamic", "topology-reachable", "topology-forwarded")
+
+
+class Way(msgspec.Struct, frozen=True):
+    """How rewritings are checked; conditions that have it in common share what they make.
+
+    Attributes:
+        backstop: none may still hold the value.
+        gate: a detector scores each.
+        threshold: least score that is refused.
+        tries: most candidates for one value.
+        presidio: presidio makes the texts, and nothing is rewritten.
+    """
+
+    backstop: bool
+    gate: bool
+    threshold: float
+    tries: int
+    presidio: bool = False
+
+    def __str__(self) -> str:
+        gate = f"gate {self.threshold:g}" if self.gate else "no gate"
+        backstop = "backstop" if self.backstop else "no backstop"
+        return f"{gate}, {backstop}, {self.tries} {'try' if self.tries == 1 else 'tries'}"
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -36,7 +60,11 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         confidence: floor of each channel: candidates below are uncertain.
         protect_uncertain: an uncertain candidate is protected, whoever receives it, where the recipient is resolved.
         transforms: what is done to each type of value; left out, as the policy says, else by type.
+        anonymizer: what puts it into texts; presidio has one mark for all, and its own way with overlaps.
         backstop: refuse rewritings that still hold the value.
+        gate: refuse rewritings that a detector takes for a disclosure,
+        threshold: from this score on.
+        tries: most rewritings that are tried for one value.
     """
 
     name: str
@@ -49,7 +77,17 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     confidence: dict[Channel, float] = {}
     protect_uncertain: bool = True
     transforms: dict[ValueType, Transform] | None = None
+    anonymizer: Literal["own", "presidio"] = "own"
     backstop: bool = True
+    gate: bool = True
+    threshold: float = 0.5
+    tries: int = 3
+
+    @property
+    def way(self) -> Way:
+        """How its rewritings are checked; without a gate its threshold says nothing."""
+        threshold = self.threshold if self.gate else 1.0
+        return Way(self.backstop, self.gate, threshold, self.tries, self.anonymizer == "presidio")
 
 
 def shipped() -> dict[str, Condition]:
@@ -97,6 +135,12 @@ def _checked(condition: Condition, name: str) -> Condition:
     wrong = [c for c, floor in condition.confidence.items() if not 0 <= floor <= 1]
     if wrong:
         raise InputError(f"{name}: a floor lies between 0 and 1 at `$.confidence.{wrong[0]}`")
+    if condition.anonymizer == "presidio" and condition.detector != "presidio":
+        raise InputError(f"{name}: the anonymizer of presidio needs `detector: presidio` at `$.anonymizer`")
+    if not 0 <= condition.threshold <= 1:
+        raise InputError(f"{name}: a threshold lies between 0 and 1 at `$.threshold`")
+    if not 1 <= condition.tries <= _MOST_TRIES:
+        raise InputError(f"{name}: tries are 1 to {_MOST_TRIES} at `$.tries`")
     if not condition.name.strip() or len(condition.name) > 60:
         raise InputError(f"{name}: a condition needs a name of 1 to 60 characters at `$.name`")
     return condition

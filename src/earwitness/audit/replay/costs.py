@@ -32,9 +32,9 @@ _DRAWN = f"""
     ORDER BY hash(c.trace, c.content, c.channel, c.recipient), c.class LIMIT {SAMPLE}
 """
 _SHOWN = """
-    SELECT p.plan, d.class, t.text
+    SELECT d.class, any_value(t.text), list(p.plan)
     FROM rp_plan p CROSS JOIN rp_drawn d LEFT JOIN rp_sent s ON s.plan = p.plan AND s.class = d.class
-    LEFT JOIN replay_texts t ON t.variant = s.variant
+    LEFT JOIN replay_texts t ON t.variant = s.variant GROUP BY d.class, s.variant
 """
 _WORD = re.compile(r"\w+")
 
@@ -44,17 +44,23 @@ def note_collateral(case: Case, plan: Plan) -> None:
     case.execute(_COLLATERAL.format(plan=plan.number))
 
 
+def note_like(case: Case, plan: Plan, first: Plan) -> None:
+    """Note for a plan what was counted for another that acts alike."""
+    case.execute("INSERT INTO rp_cost SELECT ?, measure, k, n FROM rp_cost WHERE plan = ?", [plan.number, first.number])
+
+
 def note_kept(case: Case) -> None:
     """Compare the words of drawn deliveries before and after, for every plan; after `conclude`."""
     case.execute(_DRAWN)
     meant = {number: Counter(_words(text, places)) for number, text, places in case.rows("SELECT * FROM rp_drawn")}
     kept: dict[int, list[int]] = {}
-    for plan, number, text in case.rows(_SHOWN):
+    for number, text, plans in case.rows(_SHOWN):
         should = meant[number]
         left = should if text is None else should & Counter(_WORD.findall(text))
-        total = kept.setdefault(plan, [0, 0])
-        total[0] += left.total()
-        total[1] += should.total()
+        for plan in plans:
+            total = kept.setdefault(plan, [0, 0])
+            total[0] += left.total()
+            total[1] += should.total()
     for plan, (k, n) in kept.items():
         case.execute("INSERT INTO rp_cost VALUES (?, 'content_kept', ?, ?)", [plan, k, n])
 

@@ -5,6 +5,8 @@ from the start, by a delivery that remains, or because the record never told whe
 memory gave it is a delivery like any other: it counts as long as it remains.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,11 +37,24 @@ _HOPS = """
 """
 
 
+class Hops(NamedTuple):
+    """Who told what to whom, over occurrences: as `still` takes it."""
+
+    seq: Ints
+    teller: Ints
+    told: Ints
+    access: Ints
+
+
+def read_hops(case: Case) -> Hops:
+    """The recorded hops, in the order of `rp_occ`."""
+    hops = case.frame(_HOPS.format(never=NEVER))
+    return Hops(*(hops[c].fill_null(-1).to_numpy().astype(np.int64) for c in Hops._fields))
+
+
 def find_downstream(case: Case) -> None:
     """Set `downstream` of `rp_left`, from its `found`, plan by plan."""
-    hops = case.frame(_HOPS.format(never=NEVER))
-    seq, access = (hops[c].to_numpy().astype(np.int64) for c in ("seq", "access"))
-    teller, told = (hops[c].fill_null(-1).to_numpy().astype(np.int64) for c in ("teller", "told"))
+    seq, teller, told, access = read_hops(case)
     left = case.frame("SELECT plan, occ, found FROM rp_left ORDER BY plan, occ")
     parts = []
     for part in left.partition_by("plan", maintain_order=True):

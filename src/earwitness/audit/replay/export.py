@@ -12,12 +12,14 @@ Temporary tables:
 - `rx_event` (copy, event, part, parts, id, shown): events to write; `shown` NULL is withheld.
 - `rx_to` (event, part, actor, grade, delivered, nth): their recipients, as recorded.
 - `rx_seen` (sighting, id, shown): sightings to write; `shown` NULL is withheld.
+- `rx_found`, `rx_left`, `rx_new`: what an audit will find there (`introduced`).
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from earwitness.audit.replay.condition import Setting
+from earwitness.audit.replay.introduced import find_introduced, reasons
 from earwitness.audit.replay.reread import hold_back_evidence
 from earwitness.audit.replay.unpassed import cut_unpassed
 from earwitness.audit.rulesets import RuleSet
@@ -25,6 +27,8 @@ from earwitness.schema.case import Case
 from earwitness.schema.errors import CaseError
 
 Mode = Literal["independent", "propagate"]
+# What stands in the place of a text that nobody gets to see.
+WITHHELD = "[withheld]"
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Ask:
 class LaidOut:
     """What was laid out, in numbers.
 
+    An audit of it finds `remaining`, `allowed`, `introduced` and `introduced_allowed`, less `unconfirmed`.
+
     Attributes:
         events: events to write.
         split: recorded events of which several were made, since their recipients would have had different texts.
@@ -57,6 +63,11 @@ class LaidOut:
         withheld_sightings: those whose text is withheld.
         remaining: occurrences that should be sanitized and are still there.
         allowed: occurrences that should be allowed and are still there.
+        introduced: occurrences that the record did not have and that should be sanitized, and
+        introduced_allowed: those that should be allowed.
+        introduced_by: how many of both there are, by why.
+        unconfirmed: of what is still there, what only a judge or a person had confirmed and registry and forms do not.
+        differing: occurrences on which the replay and an audit of what is laid out differ; none, or there is a fault.
     """
 
     events: int
@@ -67,6 +78,11 @@ class LaidOut:
     withheld_sightings: int
     remaining: int
     allowed: int
+    introduced: int
+    introduced_allowed: int
+    unconfirmed: int
+    differing: int
+    introduced_by: dict[str, int]
 
 
 _PLAN = "d.condition = $condition AND d.setting = $setting"
@@ -146,7 +162,7 @@ _COUNTS = """
            count(*) FILTER (v.shown IS NOT NULL AND v.shown <> e.content), count(*) FILTER (v.shown IS NULL)
     FROM rx_event v JOIN events e USING (event)
 """
-TABLES = ("rx_sent", "rx_cut", "rx_event", "rx_to", "rx_seen")
+TABLES = ("rx_sent", "rx_cut", "rx_event", "rx_to", "rx_seen", "rx_found", "rx_left", "rx_new")
 
 
 def lay_out(case: Case, ask: Ask, rules: RuleSet) -> LaidOut:
@@ -172,8 +188,11 @@ def lay_out(case: Case, ask: Ask, rules: RuleSet) -> LaidOut:
     case.execute(_SEEN, {"keep": ask.keep})
     case.execute("DROP TABLE rx_sensitive")
     hold_back_evidence(case)
+    told = find_introduced(case, plan | {"mode": ask.mode}, rules, WITHHELD)
     seen = case.rows("SELECT count(*), count(*) FILTER (shown IS NULL) FROM rx_seen")[0]
-    return LaidOut(*case.rows(_COUNTS)[0], *seen, *case.rows(_REMAINING, plan | {"mode": ask.mode})[0])
+    left = case.rows(_REMAINING, plan | {"mode": ask.mode})[0]
+    numbers: list[Any] = [*case.rows(_COUNTS)[0], *seen, *left, *told, reasons(case)]
+    return LaidOut(*numbers)
 
 
 def drop(case: Case) -> None:

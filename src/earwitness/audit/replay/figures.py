@@ -1,5 +1,7 @@
-"""Figures of a replay: counts by SQL over `replays`, Wilson intervals, a bootstrap over scenarios, McNemar's test."""
+"""Figures of a replay: counts over its facts, Wilson intervals, a bootstrap over scenarios, McNemar's test."""
 
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -7,73 +9,107 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from earwitness.audit.replay.facts import ACTIONS, CAUSES, Bools, Facts, Groups, Ints, read_facts
 from earwitness.audit.stats import mcnemar_corrected, mcnemar_exact, wilson
 from earwitness.schema.case import Case
 from earwitness.schema.tables import arrow_schema
 
 ROUNDS, SEED = 1_000, 20_260_101
-MODES = {"independent": "remains", "propagate": "downstream"}
-CAUSES = ("detection_miss", "no_recipient", "policy_gap", "post_transform")
+MODES: dict[str, Callable[[Facts], Bools]] = {
+    "independent": lambda f: f.found,
+    "propagate": lambda f: f.downstream,
+}
+_REDACT = ACTIONS.index("redact")
+# Actions that stand for a value rather than for nothing.
+_TRANSFORMS = [ACTIONS.index(a) for a in ("fpe", "pseudonym", "mldp", "rewrite")]
 
-# What an occurrence is counted by, beside condition, setting and mode.
-_FACT = """
-    CREATE OR REPLACE TEMP TABLE rp_fact AS
-    WITH steps AS (SELECT trace, value, recipient, any_value(carried) AS carried, any_value(distance) AS distance
-                   FROM exposures GROUP BY ALL)
-    SELECT r.* EXCLUDE (remains, downstream), {mode} AS kept, v.attribute, v.value_type, t.topology, t.scenario,
-           coalesce(p.position, CASE WHEN r.recipient IS NULL THEN 'unresolved' ELSE 'unknown' END) AS position,
-           coalesce(x.carried::VARCHAR, 'unknown') AS hops, coalesce(x.distance::VARCHAR, 'unknown') AS distance
-    FROM replays r JOIN vault v USING (value) JOIN traces t ON t.trace = r.trace
-    LEFT JOIN parties p ON p.trace = r.trace AND p.actor = r.recipient
-    LEFT JOIN steps x ON x.trace = r.trace AND x.value = r.value AND x.recipient = r.recipient
-"""
+# Which occurrences: of facts and of what is kept, a matrix of plans and occurrences.
+Which = Callable[[Facts, Bools], Bools]
 
 
 class Figure(NamedTuple):
-    """A figure: what it says, which occurrences it counts, which of them, and by what."""
+    """A figure: what it says, which occurrences it counts, which of them, and by what.
+
+    Attributes:
+        share: it is a share of all that the plan counts, not of its cell.
+    """
 
     name: str
     title: str
-    among: str
-    counted: str
-    by: tuple[str, ...] = ()
+    among: Which
+    counted: Which
+    by: str | None = None
+    share: bool = False
 
 
-_RESIDUAL = ("truth = 'sanitize'", "kept")
-_ALLOWED = ("truth = 'allow'", "kept")
-_DECIDED = "detected AND resolved"
-_INTRODUCED = "truth = 'sanitize' AND position = 'introduced'"
+def _sanitize(f: Facts, kept: Bools) -> Bools:
+    return np.broadcast_to(f.sanitize, kept.shape)
+
+
+def _allow(f: Facts, kept: Bools) -> Bools:
+    return np.broadcast_to(~f.sanitize, kept.shape)
+
+
+def _kept(f: Facts, kept: Bools) -> Bools:
+    return kept
+
+
+def _detected(f: Facts, kept: Bools) -> Bools:
+    return f.detected
+
+
+def _all(f: Facts, kept: Bools) -> Bools:
+    return np.ones(kept.shape, np.bool_)
+
+
+def _introduced(f: Facts, kept: Bools) -> Bools:
+    groups = f.groups["position"]
+    cell = groups.names.index("introduced") if "introduced" in groups.names else -1
+    return np.broadcast_to(f.sanitize & (groups.number == cell), kept.shape)
+
+
+def _cause(name: str) -> Which:
+    return lambda f, kept: f.causes[name]
+
+
+def _residual(f: Facts, kept: Bools) -> Bools:
+    return kept & f.found & f.sanitize
+
+
+def _decided(which: Which) -> Which:
+    """Those that were detected and whose recipient counts as known."""
+    return lambda f, kept: f.detected & f.resolved & which(f, kept)
+
 
 FIGURES: tuple[Figure, ...] = (
-    Figure("residual", "occurrences that should be sanitized and remain", *_RESIDUAL),
-    Figure("correct_allow", "occurrences that should be allowed and remain", *_ALLOWED),
+    Figure("residual", "occurrences that should be sanitized and remain", _sanitize, _kept),
+    Figure("correct_allow", "occurrences that should be allowed and remain", _allow, _kept),
     *(
-        Figure(f"residual_by_{name}", f"residual by {name}", *_RESIDUAL, (column,))
+        Figure(f"residual_by_{name}", f"residual by {name}", _sanitize, _kept, column)
         for name, column in (
             ("type", "value_type"), ("channel", "channel"), ("attribute", "attribute"), ("topology", "topology"),
             ("hops", "hops"), ("distance", "distance"), ("position", "position"),
         )
     ),
     *(
-        Figure(f"correct_allow_by_{name}", f"correct-allow by {name}", *_ALLOWED, (column,))
+        Figure(f"correct_allow_by_{name}", f"correct-allow by {name}", _allow, _kept, column)
         for name, column in (("type", "value_type"), ("channel", "channel"), ("topology", "topology"))
     ),
     *(
-        Figure(f"cause_{cause}", f"residual occurrences whose cause is {cause}", "cause IS NOT NULL AND kept",
-               f"cause = '{cause}'")
+        Figure(f"cause_{cause}", f"residual occurrences whose cause is {cause}", _residual, _cause(cause))
         for cause in CAUSES
     ),
-    Figure("new_agent_residual", "residual of topology-introduced recipients, by cell", _INTRODUCED, "kept",
-           ("topology",)),
-    Figure("detected", "occurrences that should be sanitized and were detected", "truth = 'sanitize'", "detected"),
-    Figure("under_sanitization", "detected and resolvable, should be sanitized, allowed",
-           f"{_DECIDED} AND truth = 'sanitize'", "action = 'allow'"),
-    Figure("over_sanitization", "detected and resolvable, should be allowed, sanitized",
-           f"{_DECIDED} AND truth = 'allow'", "action <> 'allow'"),
+    Figure("new_agent_residual", "residual of topology-introduced recipients, by cell", _introduced, _kept,
+           "topology"),
+    Figure("detected", "occurrences that should be sanitized and were detected", _sanitize, _detected),
+    Figure("under_sanitization", "detected and resolvable, should be sanitized, allowed", _decided(_sanitize),
+           lambda f, kept: f.action == ACTIONS.index("allow")),
+    Figure("over_sanitization", "detected and resolvable, should be allowed, sanitized", _decided(_allow),
+           lambda f, kept: f.action > ACTIONS.index("allow")),
     Figure("operation", "decisions on detected occurrences that should be sanitized, by action",
-           "detected AND truth = 'sanitize'", "true", ("action",)),
+           lambda f, kept: f.detected & f.sanitize, _all, "action", share=True),
     Figure("fallback", "decided transforms that were carried out as redaction instead",
-           "action NOT IN ('allow', 'redact', 'block')", "done = 'redact'", ("action",)),
+           lambda f, kept: np.isin(f.action, _TRANSFORMS), lambda f, kept: f.done == _REDACT, "action"),
 )  # fmt: skip
 
 COSTS = {
@@ -83,88 +119,91 @@ COSTS = {
 }
 
 
+class Row(NamedTuple):
+    """One row of `replay_figures` before its rate and interval."""
+
+    condition: str
+    setting: str
+    mode: str
+    measure: str
+    grp: str
+    k: int
+    n: int
+    drawn: tuple[float | None, float | None] = (None, None)
+
+
 def count_figures(case: Case) -> int:
     """Fill `replay_figures` and `replay_pairs`, after `conclude`; gives the number of figures."""
     case.clear("replay_figures", "replay_pairs")
-    for mode, column in MODES.items():
-        case.execute(_FACT.format(mode=column))
+    facts = read_facts(case)
+    rows: list[Row] = []
+    for mode, kept in ((m, which(facts)) for m, which in MODES.items()):
+        drawn = dict(_bootstrap(facts, kept))
         for figure in FIGURES:
-            _count(case, mode, figure)
-        _bootstrap(case, mode)
-        _pairs(case, mode)
-        case.execute("DROP TABLE rp_fact")
+            rows += _counted(facts, mode, figure, kept, drawn)
+        _pairs(case, facts, mode, kept)
     for name in COSTS:
-        rows = case.frame(f"""
-            SELECT condition, setting, k, n FROM rp_cost JOIN rp_plan USING (plan)
-            WHERE measure = '{name}' AND n > 0 ORDER BY plan
-        """)
-        if len(rows):
-            _insert(case, "independent", Figure(name, COSTS[name], "", ""), rows.to_dicts())
-    return case.count("replay_figures")
+        cost = f"SELECT condition, setting, k, n FROM rp_cost JOIN rp_plan USING (plan) WHERE measure = '{name}'"
+        told = case.rows(f"{cost} AND n > 0 ORDER BY plan")
+        rows += [Row(condition, setting, "independent", name, "{}", k, n) for condition, setting, k, n in told]
+    return _insert(case, rows)
 
 
-def _count(case: Case, mode: str, figure: Figure) -> None:
-    by = "".join(f", {c}" for c in figure.by)
-    share = "sum(count(*)) OVER (PARTITION BY condition, setting)" if figure.name == "operation" else "count(*)"
-    frame = case.frame(f"""
-        SELECT condition, setting{by}, count(*) FILTER ({figure.counted}) AS k, {share}::BIGINT AS n
-        FROM rp_fact WHERE {figure.among} GROUP BY condition, setting{by} ORDER BY ALL
-    """)
-    rows: list[dict[str, Any]] = frame.to_dicts()
-    if rows:
-        _insert(case, mode, figure, rows)
+def _counted(facts: Facts, mode: str, figure: Figure, kept: Bools, drawn: dict[Any, Any]) -> Iterator[Row]:
+    """The figure of each plan and cell in which there is anything to count."""
+    groups, among = _groups(facts, figure.by), figure.among(facts, kept)
+    counted = among & figure.counted(facts, kept)
+    number = np.broadcast_to(groups.number, kept.shape)
+    for plan, (condition, setting) in enumerate(facts.plans):
+        n, k = (np.bincount(number[plan, m[plan]], minlength=len(groups.names)) for m in (among, counted))
+        interval = drawn.get((figure.name, plan), (None, None))
+        for cell in np.flatnonzero(n):
+            of = n.sum() if figure.share else n[cell]
+            grp = msgspec.json.encode({figure.by: groups.names[cell]} if figure.by else {}).decode()
+            yield Row(condition, setting, mode, figure.name, grp, int(k[cell]), int(of), interval)
 
 
-def _insert(case: Case, mode: str, figure: Figure, rows: list[dict[str, Any]]) -> None:
-    intervals = [wilson(r["k"], r["n"]) for r in rows]
-    columns = {
-        "condition": [r["condition"] for r in rows],
-        "setting": [r["setting"] for r in rows],
-        "mode": [mode] * len(rows),
-        "measure": [figure.name] * len(rows),
-        "grp": [msgspec.json.encode({c: r[c] for c in figure.by}).decode() for r in rows],
-        "k": [r["k"] for r in rows],
-        "n": [r["n"] for r in rows],
-        "rate": [r["k"] / r["n"] for r in rows],
+def _groups(facts: Facts, by: str | None) -> Groups:
+    if by is None:
+        return Groups(np.zeros(len(facts.sanitize), np.int64), [""])
+    if by == "action":
+        return Groups(facts.action, [a or None for a in ACTIONS])
+    return facts.groups[by]
+
+
+def _insert(case: Case, rows: list[Row]) -> int:
+    intervals = [_interval(r.k, r.n) for r in rows]
+    columns: dict[str, Any] = {name: [getattr(r, name) for r in rows] for name in Row._fields[:7]}
+    columns |= {
+        "rate": [r.k / r.n for r in rows],
         "low": [low for low, _ in intervals],
         "high": [high for _, high in intervals],
-        "boot_low": [None] * len(rows),
-        "boot_high": [None] * len(rows),
+        "boot_low": [r.drawn[0] for r in rows],
+        "boot_high": [r.drawn[1] for r in rows],
     }
-    case.insert("replay_figures", pa.table(columns, schema=arrow_schema("replay_figures")))
+    return case.insert("replay_figures", pa.table(columns, schema=arrow_schema("replay_figures")))
 
 
-_CLUSTERS = """
-    SELECT condition, setting, '{name}' AS measure, coalesce(scenario, trace::VARCHAR) AS cluster,
-           count(*) FILTER (kept) AS k, count(*) AS n
-    FROM rp_fact WHERE truth = '{truth}' GROUP BY ALL
-"""
-_HEADLINES = (("residual", "sanitize"), ("correct_allow", "allow"))
+_interval = lru_cache(maxsize=20_000)(wilson)
 
 
-def _bootstrap(case: Case, mode: str) -> None:
+def _bootstrap(facts: Facts, kept: Bools) -> Iterator[tuple[tuple[str, int], tuple[float | None, float | None]]]:
     """Percentile intervals of the two headline figures, scenarios drawn with replacement; traces without one alone."""
-    clusters = " UNION ALL ".join(_CLUSTERS.format(name=name, truth=truth) for name, truth in _HEADLINES)
-    frame = case.frame(f"SELECT *, dense_rank() OVER (ORDER BY cluster) - 1 AS place FROM ({clusters}) ORDER BY ALL")
-    if frame.is_empty():
+    count = int(facts.scenario.max(initial=-1)) + 1
+    if not count:
         return
-    count = int(frame["place"].max()) + 1  # type: ignore[arg-type]
     weights = np.random.default_rng(SEED).multinomial(count, np.full(count, 1 / count), ROUNDS).astype(np.float64)
-    for part in frame.partition_by("condition", "setting", "measure"):
-        if len(part) < 2:  # one scenario cannot be drawn again in another way
+    for name, among in (("residual", facts.sanitize), ("correct_allow", ~facts.sanitize)):
+        scenario = facts.scenario[among]
+        n = np.bincount(scenario, minlength=count)
+        if np.count_nonzero(n) < 2:  # one scenario cannot be drawn again in another way
             continue
-        at, k, n = (part[c].to_numpy().astype(np.int64) for c in ("place", "k", "n"))
-        low, high = resampled(weights[:, at], k, n)
-        case.execute(
-            "UPDATE replay_figures SET boot_low = ?, boot_high = ? "
-            "WHERE condition = ? AND setting = ? AND mode = ? AND measure = ?",
-            [low, high, part["condition"][0], part["setting"][0], mode, part["measure"][0]],
-        )
+        for plan, left in enumerate(kept[:, among]):
+            k = np.bincount(scenario[left], minlength=count)
+            yield (name, plan), resampled(weights, k, n)
 
 
-def resampled(
-    weights: npt.NDArray[np.float64], k: npt.NDArray[np.int64], n: npt.NDArray[np.int64]
-) -> tuple[float | None, float | None]:
+def resampled(weights: npt.NDArray[np.float64], k: Ints, n: Ints) -> tuple[float | None, float | None]:
     """The 95 % percentile interval of sum(k) / sum(n) over resamples of clusters.
 
     Args:
@@ -184,28 +223,28 @@ def resampled(
 BASES = ("dynamic", "blanket")
 
 
-def _pairs(case: Case, mode: str) -> None:
+def _pairs(case: Case, facts: Facts, mode: str, kept: Bools) -> None:
     """Occurrences are the same under each condition, so that each is its own control."""
-    frame = case.frame("""
-        SELECT setting, truth, condition, kept FROM rp_fact ORDER BY setting, truth, condition, event, value, recipient
-    """)
     rows: list[tuple[Any, ...]] = []
-    for part in frame.partition_by("setting", "truth", maintain_order=True):
-        setting, truth = part["setting"][0], part["truth"][0]
-        kept = {name: one["kept"].to_numpy() for (name,), one in part.group_by("condition", maintain_order=True)}
-        for base in (b for b in BASES if b in kept):
-            rows += [
-                (setting, mode, truth, base, other, *compared(kept[base], kept[other]))
-                for other in kept
-                if other != base
-            ]
+    for setting in sorted({s for _, s in facts.plans}):
+        for truth, among in (("allow", ~facts.sanitize), ("sanitize", facts.sanitize)):
+            if among.any():
+                of = {c: kept[n, among] for n, (c, s) in enumerate(facts.plans) if s == setting}
+                rows += _compared(setting, mode, truth, of)
     if rows:
         schema = arrow_schema("replay_pairs")
         columns = dict(zip(schema.names, zip(*rows, strict=True), strict=True))
         case.insert("replay_pairs", pa.table({n: pa.array(c, schema.field(n).type) for n, c in columns.items()}))
 
 
-def compared(one: npt.NDArray[np.bool_], other: npt.NDArray[np.bool_]) -> tuple[int, int, int, int, float | None]:
+def _compared(setting: str, mode: str, truth: str, of: dict[str, Bools]) -> Iterator[tuple[Any, ...]]:
+    for base in (b for b in BASES if b in of):
+        for other in of:
+            if other != base:
+                yield setting, mode, truth, base, other, *compared(of[base], of[other])
+
+
+def compared(one: Bools, other: Bools) -> tuple[int, int, int, int, float | None]:
     """Occurrences that remain under both, the first alone, the second alone, neither; and McNemar's p-value."""
     both, first, second = int((one & other).sum()), int((one & ~other).sum()), int((other & ~one).sum())
     return both, first, second, len(one) - both - first - second, _p_value(first, second)

@@ -9,6 +9,7 @@ Temporary tables, all by set operations:
 
 from earwitness.audit.decide import answer, floor
 from earwitness.audit.replay.condition import BY_RECIPIENT, Plan
+from earwitness.audit.replay.ordering import as_written
 from earwitness.audit.replay.topology import mark_forwarded, mark_reachable
 from earwitness.audit.rulesets import RuleSet
 from earwitness.schema.case import Case
@@ -74,7 +75,8 @@ def judge(case: Case, policy: Policy, rules: RuleSet, *, travels: bool) -> None:
         mark_forwarded(case)
     marks = {"reachable": "rr.agent IS NOT NULL", "forwarded": "rf.class IS NOT NULL", "joins": _TRAVEL}
     marks = marks if travels else {"reachable": "false", "forwarded": "false", "joins": ""}
-    case.execute(_JUDGED.format(default=policy.default, asks=ASKS, **marks))
+    with as_written(case):
+        case.execute(_JUDGED.format(default=policy.default, asks=ASKS, **marks))
     for table in ("occurrence", "question", "term", "answer", *(("rp_reachable", "rp_forwarded") if travels else ())):
         case.execute(f"DROP TABLE {table}")
 
@@ -157,6 +159,75 @@ def closed_channels(plan: Plan, policy: Policy) -> list[str]:
     """Channels on which what has no known recipient is sanitized."""
     given = policy.fallback if plan.condition.fallback is None else plan.condition.fallback
     return [c for c in CHANNELS if given.get(c) == "closed"]
+
+
+# The same for many plans: spans of deliveries of which all is alike that a decision looks at are of one kind, and there
+# are few kinds. Hardly a span has several readings.
+_LOOKED_AT = (
+    "channel", "boundary", "named", "confidence", "is_numeric", "spared", "in_force", "by_field", "field_rule",
+    "by_recipient", "recipient_rule", "reachable", "forwarded", "value_type",
+)  # fmt: skip
+_BASE = f"""
+    CREATE OR REPLACE TEMP TABLE rp_base AS
+    SELECT *, hash({", ".join(_LOOKED_AT)}) AS kind FROM (
+        SELECT j.* EXCLUDE (value), c.channel, c.boundary, c.recipient IS NOT NULL AS named, s.confidence,
+               {_NUMERIC} AS is_numeric, m.span IS NOT NULL AS several
+        FROM rp_judged j JOIN rp_class c USING (class) JOIN rp_span s USING (span)
+        LEFT JOIN (SELECT class, span FROM rp_judged GROUP BY class, span HAVING count(*) > 1) m
+             ON m.class = j.class AND m.span = j.span)
+"""
+_KINDS = f"""
+    CREATE OR REPLACE TEMP TABLE rp_kind AS
+    SELECT kind, {", ".join(f"any_value({c}) AS {c}" for c in _LOOKED_AT)} FROM rp_base GROUP BY kind
+"""
+_RULING = """
+    CREATE OR REPLACE TEMP TABLE rp_ruling AS
+    SELECT b.kind, b.value_type, CASE WHEN b.how.verdict = 'allow' THEN 'allow' ELSE {action} END AS action,
+           b.how.reason AS reason, b.how.rule AS rule
+    FROM (SELECT *, is_numeric AS numeric, {verdict} AS how FROM (
+        SELECT *, {resolved} AS resolved, {closed} AS closed, confidence < {floor} AS uncertain FROM rp_kind)) b
+"""
+_CARRIED_OUT = """
+    CREATE OR REPLACE TEMP TABLE rp_act AS
+    WITH decided AS (
+        SELECT b.class, b.span, r.action, r.reason, r.rule, b.confidence, b.attribute, r.value_type, b.several
+        FROM rp_base b JOIN rp_ruling r ON r.kind = b.kind
+    )
+    SELECT * EXCLUDE (several) FROM decided WHERE NOT several
+    UNION ALL
+    SELECT class, span, unnest(arg_min(
+               struct_pack(action := action, reason := reason, rule := rule, confidence := confidence,
+                           attribute := attribute, value_type := value_type),
+               struct_pack(passes := action = 'allow', kind := value_type, a := attribute)))
+    FROM decided WHERE several GROUP BY class, span
+"""
+_NAMED = {"paper": "boundary", "extended": "named"}
+Ruling = tuple[tuple[int, str, str, str | None], ...]
+
+
+def find_kinds(case: Case) -> None:
+    """Leave `rp_base` and `rp_kind` for `rule`, after `judge`."""
+    case.execute(_BASE)
+    case.execute(_KINDS)
+
+
+def rule(case: Case, plan: Plan, policy: Policy) -> Ruling:
+    """Leave `rp_ruling`, and give it: kind, action, reason and rule. Plans with one ruling decide alike everywhere."""
+    case.execute(
+        _RULING.format(
+            resolved=_NAMED[plan.setting],
+            closed=f"list_contains({closed_channels(plan, policy)}::VARCHAR[], channel)",
+            floor=floor(plan.condition.confidence, "channel"),
+            verdict=_verdict(plan),
+            action=_action(plan, policy),
+        )
+    )
+    return tuple(case.rows("SELECT kind, action, reason, rule FROM rp_ruling ORDER BY kind"))
+
+
+def carry_out(case: Case) -> None:
+    """Leave `rp_act` as `act` does, from `rp_ruling`."""
+    case.execute(_CARRIED_OUT)
 
 
 def act(case: Case, plan: Plan, policy: Policy) -> None:

@@ -14,26 +14,36 @@ from earwitness.audit.match_forms import match_forms
 from earwitness.audit.match_literal import match_literally
 from earwitness.audit.promote import soften
 from earwitness.audit.replay.condition import Plan
+from earwitness.audit.replay.ordering import as_written
 from earwitness.audit.rulesets import RuleSet
 from earwitness.schema.case import MEMORY_LIMIT, Case
 from earwitness.schema.progress import Progress
 
 _MEMORY = "200MB"
-# What a plan leaves of each event: every text that somebody received, each of them once.
+# Every text that somebody received, as it was recorded, and what stands in its place under plans.
+_MAIL = """
+    CREATE OR REPLACE TEMP TABLE rp_mail AS
+    SELECT f.trace, coalesce(f.sender, '') AS sender, f.seq, f.event, f.channel, f.content, c.class
+    FROM rp_flow c JOIN flows f ON f.event = c.event AND f.recipient IS NOT DISTINCT FROM c.recipient
+"""
+_SHOWN = """
+    CREATE OR REPLACE TEMP TABLE rp_shown AS
+    SELECT s.plan, s.class, t.changed FROM rp_sent s JOIN replay_texts t USING (variant) WHERE t.text IS NOT NULL
+"""
+# What a plan leaves of each event, each text once; of senders of whom something was changed.
 _OUTBOX = """
     CREATE OR REPLACE TEMP TABLE rp_outbox AS
-    SELECT f.trace, coalesce(f.sender, '') AS sender, f.seq, f.event, f.channel,
-           coalesce(t.changed, f.content) AS content, bool_or(t.text IS NOT NULL) AS touched
-    FROM flows f JOIN rp_flow c ON c.event = f.event AND c.recipient IS NOT DISTINCT FROM f.recipient
-    LEFT JOIN rp_sent s ON s.plan = {plan} AND s.class = c.class
-    LEFT JOIN replay_texts t ON t.variant = s.variant
-    GROUP BY ALL
+    SELECT DISTINCT m.trace, m.sender, m.seq, m.event, m.channel, coalesce(s.changed, m.content) AS content
+    FROM rp_mail m SEMI JOIN (
+        SELECT trace, sender FROM rp_mail SEMI JOIN (SELECT class FROM rp_shown WHERE plan = {plan}) USING (class)
+    ) USING (trace, sender)
+    LEFT JOIN (SELECT class, changed FROM rp_shown WHERE plan = {plan}) s USING (class)
 """
 _STREAMS = """
     INSERT INTO rp_stream
     SELECT {plan}, trace, sender, md5(concat_ws('|', trace, sender, list(struct_pack(e := event, c := content)
                ORDER BY seq, event, content)))::UUID AS stream
-    FROM rp_outbox GROUP BY trace, sender HAVING bool_or(touched)
+    FROM rp_outbox GROUP BY trace, sender
 """
 _NEW = """
     INSERT INTO rp_copy
@@ -49,7 +59,7 @@ _PREPARE = (
         channel VARCHAR, content UUID)""",
 )
 # Runs are taken in groups of about so many characters, so that memory holds the values and texts of one group.
-_GROUP = 20_000_000
+_GROUP = 6_000_000
 _GROUPS = f"""
     WITH sized AS (
         SELECT c.trace, sum(length(coalesce(t.text, x.text))) AS size
@@ -86,6 +96,23 @@ _KEEP = """
 """
 
 
+# Plans that deliver the same texts leave the same streams.
+_ALIKE = """
+    SELECT min(plan) AS first, list(plan ORDER BY plan)[2:] FROM (
+        SELECT plan, count(*) AS n, sum(hash(class, changed)) AS total, bit_xor(hash(changed, class)) AS mixed
+        FROM rp_shown WHERE list_contains(?, plan) GROUP BY plan)
+    GROUP BY n, total, mixed ORDER BY first
+"""
+_LIKE = "INSERT INTO rp_stream SELECT {plan}, trace, sender, stream FROM rp_stream WHERE plan = {first}"
+
+
+def _alike(case: Case, plans: Sequence[Plan]) -> list[tuple[int, list[int]]]:
+    """Plans that deliver different texts, and with each those that deliver the same; none that changes nothing."""
+    case.execute(_MAIL)
+    case.execute(_SHOWN)
+    return [(first, others) for first, others in case.rows(_ALIKE, [[p.number for p in plans]])]
+
+
 def measure_again(case: Case, plans: Sequence[Plan], rules: RuleSet, progress: Progress) -> int:
     """Fill `replay_matches` for all that `rp_sent` delivers and that was not measured before; gives the messages read.
 
@@ -93,9 +120,14 @@ def measure_again(case: Case, plans: Sequence[Plan], rules: RuleSet, progress: P
     """
     for statement in _PREPARE:
         case.execute(statement)
-    for plan in plans:
-        for statement in (_OUTBOX, _STREAMS, _NEW):
-            case.execute(statement.format(plan=plan.number))
+    with as_written(case):
+        for number, others in _alike(case, plans):
+            for statement in (_OUTBOX, _STREAMS, _NEW):
+                case.execute(statement.format(plan=number))
+            for other in others:
+                case.execute(_LIKE.format(plan=other, first=number))
+    for table in ("rp_mail", "rp_shown", "rp_outbox"):
+        case.execute(f"DROP TABLE IF EXISTS {table}")
     copies = case.count("rp_copy")
     if copies:
         # Two cases are open here: each has to do with less.

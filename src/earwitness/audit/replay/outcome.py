@@ -13,10 +13,12 @@ from earwitness.audit.namesakes import find_namesakes
 from earwitness.audit.replay.condition import Plan
 from earwitness.audit.replay.downstream import find_downstream
 from earwitness.audit.replay.judging import resolved
+from earwitness.audit.replay.ordering import as_written
 from earwitness.audit.rulesets import RuleSet
-from earwitness.schema.case import Case
+from earwitness.schema.case import MEMORY_LIMIT, Case
 from earwitness.schema.policy import Policy
 
+_MEMORY = "250MB"
 CAUSES = ("detection_miss", "no_recipient", "policy_gap", "post_transform")
 
 PREPARE = (
@@ -69,6 +71,18 @@ _HANDLED = """
 def handle(case: Case, plan: Plan) -> None:
     """Note what a plan decides on each occurrence, after `act`."""
     case.execute(_HANDLED.format(plan=plan.number, resolved=resolved(plan)))
+
+
+_LIKE = """
+    INSERT INTO rp_handled
+    SELECT {plan}, h.* EXCLUDE (plan) REPLACE ({resolved} AS resolved)
+    FROM rp_handled h JOIN rp_occ o USING (occ) JOIN rp_class c USING (class) WHERE h.plan = {first}
+"""
+
+
+def handle_like(case: Case, plan: Plan, first: Plan) -> None:
+    """Note for a plan what was noted for another that decides alike."""
+    case.execute(_LIKE.format(plan=plan.number, first=first.number, resolved=resolved(plan)))
 
 
 # Floors of the policy hold for what is found again, too. What only a judge or a person had confirmed remains as long
@@ -164,11 +178,15 @@ def conclude(case: Case, plans: list[Plan], policy: Policy, rules: RuleSet) -> i
     case.execute("CREATE OR REPLACE TEMP TABLE rp_plan (plan INTEGER, condition VARCHAR, setting VARCHAR)")
     for plan in plans:
         case.execute("INSERT INTO rp_plan VALUES (?, ?, ?)", [plan.number, plan.condition.name, plan.setting])
-    case.execute(_LEFT.format(floor=floor(policy.confidence, "o.channel")))
+    # What the transforms hold is in memory, too.
+    case.execute(f"SET memory_limit = '{_MEMORY}'")
+    with as_written(case):
+        case.execute(_LEFT.format(floor=floor(policy.confidence, "o.channel")))
     if rules.forms and case.one("SELECT count(*) FROM vault WHERE subject IS NOT NULL"):
         for plan in plans:
             _mistake(case, plan)
     find_downstream(case)
     for statement in (_SPOTS_ALL, _DONE, _WRITE, _DELIVERIES):
         case.execute(statement)
+    case.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     return case.count("replays")

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from earwitness.audit import ner
+from earwitness.audit.replay.anonymizer import load
 from earwitness.audit.replayed.reading import contents
 from earwitness.schema.case import Case
 from earwitness.schema.errors import MissingExtraError
@@ -23,6 +24,7 @@ def find_presidio(case: Case, progress: Progress) -> None:
     Raises:
         MissingExtraError: the extra `[presidio]` or its model is not installed.
     """
+    load()
     sizes = [case.count(t) for t in ("contents", "events", "sources")]
     state = f"{sizes} {FLOOR}"
     if case.meta("presidio") == state:

@@ -7,18 +7,17 @@ from itertools import groupby
 import msgspec
 
 from earwitness.audit.decide import in_force
-from earwitness.audit.replay import costs, outcome, texts
+from earwitness.audit.judge.options import JudgeOptions
+from earwitness.audit.replay import costs, deciding, outcome, rewriters, texts
 from earwitness.audit.replay.condition import SETTINGS, Condition, Plan, Setting, plans
 from earwitness.audit.replay.figures import count_figures
-from earwitness.audit.replay.judging import act, decides_by, judge
+from earwitness.audit.replay.judging import judge
 from earwitness.audit.replay.measuring import measure_again
 from earwitness.audit.replay.places import find_places
 from earwitness.audit.replay.spans import gather, look
 from earwitness.audit.replay.verified import keep_checks, note_introduced
 from earwitness.audit.rulesets import DEFAULT, RULE_SETS, RuleSet
 from earwitness.audit.transform.keys import Keys
-from earwitness.audit.transform.options import Options
-from earwitness.audit.transform.toolkit import Toolkit
 from earwitness.schema.case import Case
 from earwitness.schema.errors import MissingExtraError
 from earwitness.schema.policy import Policy
@@ -34,12 +33,14 @@ class Request:
         keys: of the transforms.
         settings: which recipients count as known: each condition is replayed in each.
         progress: told what is being done.
+        rewriter: a model that rewrites contextual values, and how to ask it; it sees them. None: nobody is asked.
     """
 
     conditions: Sequence[Condition]
     keys: Keys
     settings: tuple[Setting, ...] = SETTINGS
     progress: Progress = field(default=silent)
+    rewriter: JudgeOptions | None = None
 
 
 @dataclass
@@ -50,7 +51,7 @@ class State:
     policy: Policy
     rules: RuleSet
     plans: list[Plan]
-    kits: dict[bool, Toolkit]
+    kits: texts.Kits
     skipped: dict[str, str] = field(default_factory=dict)
     made: int = 0
 
@@ -68,6 +69,8 @@ def _forget(case: Case, state: State) -> None:
 
 def _places(case: Case, state: State) -> None:
     find_places(case, state.rules, state.request.progress)
+    if state.request.rewriter:
+        rewriters.forget_unanswered(case)
     gather(case)
     for statement in (*outcome.PREPARE, *texts.PREPARE, *costs.PREPARE):
         case.execute(statement)
@@ -97,19 +100,7 @@ def _decide_alike(case: Case, state: State, alike: list[Plan]) -> None:
         return
     travels = any(p.condition.decision.startswith("topology") for p in alike)
     judge(case, state.policy, state.rules, travels=travels)
-    case.execute(outcome.SPOTS)
-
-    def key(plan: Plan) -> str:
-        return decides_by(plan, state.policy)
-
-    for _, same in groupby(sorted(alike, key=key), key=key):
-        some = list(same)
-        state.request.progress(f"deciding: {some[0].condition.name}, {some[0].setting}", 0)
-        act(case, some[0], state.policy)
-        for plan in some:
-            outcome.handle(case, plan)
-            costs.note_collateral(case, plan)
-        texts.send(case, some, state.kits)
+    deciding.decide(case, alike, state.policy, state.kits, state.request.progress)
 
 
 def _transform(case: Case, state: State) -> None:
@@ -157,17 +148,22 @@ def replay(case: Case, request: Request, steps: Sequence[Step] = STEPS) -> dict[
     """Replay conditions over an audited case; gives those that were left out, and why. All or nothing.
 
     Detections, places, changed texts and what was measured in them are kept in the case, so that a replay under
-    another policy need not look at a text again.
+    another policy need not look at a text again. So are answers of a rewriter, even if the replay fails.
+
+    Raises:
+        JudgeError: the rewriter refuses the key or the model, or its URL is none.
+        MissingExtraError: the rewriter, or what checks rewritings, needs an extra that is not installed.
     """
     known = plans(list(request.conditions), request.settings)
-    kits = {b: Toolkit(request.keys, Options(backstop=b)) for b in (True, False)}
-    state = State(request, in_force(case), rules_in_force(case), known, kits)
     key = {"mark": request.keys.mark, "ephemeral": request.keys.ephemeral}
     parameters = {"conditions": [c.name for c in request.conditions], "settings": list(request.settings), "key": key}
-    with case.stage("replay", parameters):
-        for step in steps:
-            step(case, state)
-        parameters["skipped"] = state.skipped
+    with rewriters.opened(case, request.rewriter) as rewriter:
+        kits = rewriters.toolkits(case, request.conditions, request.keys, rewriter)
+        state = State(request, in_force(case), rules_in_force(case), known, kits)
+        with case.stage("replay", parameters):
+            for step in steps:
+                step(case, state)
+            parameters |= {"skipped": state.skipped, "rewriter": rewriters.told(rewriter, kits)}
     return state.skipped
 
 

@@ -4,15 +4,10 @@ Texts that were different may be alike once they are sanitized, so that a sighti
 The importer's own rule is asked, in a case of its own, and such sightings are withheld.
 """
 
-import tempfile
-from pathlib import Path
-
-import pyarrow as pa
-
+from earwitness.audit.replay.apart import apart
 from earwitness.ingest import consumption
-from earwitness.schema.case import MEMORY_LIMIT, Case
+from earwitness.schema.case import Case
 
-_MEMORY = "200MB"
 # Only where something was changed, and somebody was shown something, can there be anything new.
 _TRACES = """
     CREATE OR REPLACE TEMP TABLE rx_trace AS
@@ -48,28 +43,22 @@ _WITHHOLD = """
 """
 
 
+_TABLES = {"contents": _TEXTS, "events": _EVENTS, "deliveries": _DELIVERIES, "sightings": _SIGHTINGS}
+
+
 def hold_back_evidence(case: Case) -> int:
     """Withhold sightings that would make somebody a recipient; gives how many recipients that would have made."""
     case.execute(_TRACES)
-    fresh = 0
-    if case.count("rx_trace"):
-        case.execute(f"SET memory_limit = '{_MEMORY}'")
-        with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "read.duckdb") as other:
-            other.execute(f"SET memory_limit = '{_MEMORY}'")
-            fresh = _read(case, other)
-        case.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    fresh = _withhold(case) if case.count("rx_trace") else 0
     case.execute("DROP TABLE rx_trace")
     return fresh
 
 
-def _read(case: Case, other: Case) -> int:
-    tables = {"contents": _TEXTS, "events": _EVENTS, "deliveries": _DELIVERIES, "sightings": _SIGHTINGS}
-    for table, query in tables.items():
-        for batch in case.con.sql(query).to_arrow_reader(20_000):
-            other.insert(table, pa.Table.from_batches([batch]))
-    before = other.count("deliveries")
-    consumption.resolve(other)
-    fresh = other.arrow(f"SELECT event, recipient FROM deliveries WHERE rowid >= {before}")
+def _withhold(case: Case) -> int:
+    with apart(case, _TABLES) as other:
+        before = other.count("deliveries")
+        consumption.resolve(other)
+        fresh = other.arrow(f"SELECT event, recipient FROM deliveries WHERE rowid >= {before}")
     case.con.register("fresh", fresh)
     try:
         case.execute(_WITHHOLD)

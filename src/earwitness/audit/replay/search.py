@@ -1,155 +1,181 @@
 """Which single change of a replayed condition would lower its residual most, judged again from what is stored.
 
-Each variant of the condition is decided by the SQL of the replay itself. A decision depends on its own delivery alone,
-so that one variant with every channel closed tells what closing each single channel would do. No text is scanned.
+Each changed condition is decided by the SQL of the replay itself. A decision depends on its own delivery alone, so that
+one variant with every channel closed tells what closing each single channel would do. No text is scanned: detections,
+places and what stored replays measured are all that is read.
 """
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
-
-from msgspec.structs import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from earwitness.audit.decide import in_force
-from earwitness.audit.replay import outcome
-from earwitness.audit.replay.condition import BY_RECIPIENT, Condition, Plan, Setting
-from earwitness.audit.replay.judging import act, judge
+from earwitness.audit.replay.condition import Condition, Setting
 from earwitness.audit.replay.replay import rules_in_force
-from earwitness.audit.replay.spans import gather, look
+from earwitness.audit.replay.search_bench import clear, lay_out
+from earwitness.audit.replay.search_facts import Bools, Facts
+from earwitness.audit.replay.search_rules import rules, why_none
+from earwitness.audit.replay.search_standing import Standing
+from earwitness.audit.replay.search_steps import Step, entered
+from earwitness.audit.replay.search_variants import VARIANTS
+from earwitness.audit.replay.search_words import FAMILIES, Change, State, condition_file, keys_changed
 from earwitness.audit.stats import wilson
 from earwitness.schema.case import Case
 from earwitness.schema.errors import InputError
-from earwitness.schema.policy import Policy
-from earwitness.schema.progress import silent
-from earwitness.schema.words import CHANNELS
 
 Row = dict[str, Any]
+Mode = Literal["independent", "propagate"]
+TRIED: dict[str, Callable[[Standing], Iterator[Change]]] = {**VARIANTS, "rule": rules}
 
 
-class Variant(NamedTuple):
-    """A changed condition: its family, what it says of itself, and the column whose cells are changes of their own."""
+@dataclass(frozen=True)
+class Ask:
+    """What is asked of a search.
 
-    family: str
-    change: str
+    Attributes:
+        condition: one of those replayed.
+        setting: which recipients count as known.
+        mode: each event by itself, or with what was sanitized not passed on.
+        steps: so many changes one after the other, each the best after those before.
+        families: which are tried.
+    """
+
     condition: Condition
-    setting: Setting
-    by: tuple[str, ...] = ()
+    setting: Setting = "paper"
+    mode: Mode = "independent"
+    steps: int = 0
+    families: Sequence[str] = FAMILIES
 
 
-def variants(base: Condition, setting: Setting) -> list[Variant]:
-    """The changes that are tried on a condition; those that change nothing are left out."""
-    closed = replace(base, fallback=dict.fromkeys(CHANNELS, "closed"))
-    found = [
-        Variant("detector", "detect every known value", replace(base, detector="oracle"), setting,
-                ("attribute", "value_type", "channel")),
-        Variant("confidence", "judge uncertain finds like certain ones", replace(base, protect_uncertain=False),
-                setting),
-        Variant("confidence", "protect every find", replace(base, protect_uncertain=True,
-                confidence=dict.fromkeys(CHANNELS, 1.1)), setting, ("channel",)),
-        *(Variant("decision", f"decide by {d}", replace(base, decision=d), setting)
-          for d in ("all_detected", "static", *sorted(BY_RECIPIENT))),
-    ]  # fmt: skip
-    if base.decision in BY_RECIPIENT:
-        found.append(Variant("fallback", "sanitize where no recipient is known", closed, setting, ("channel",)))
-        if setting == "paper" and base.recipients is None:
-            known = Variant("resolution", "resolve recipients by every grade", base, "extended", ("channel", "grade"))
-            found.append(known)
-    return [v for v in found if (v.condition, v.setting) != (base, setting)]
+_TOTALS = "SELECT count(*) FROM replays WHERE condition = ? AND setting = ?"
 
 
-_FACT = """
-    CREATE OR REPLACE TEMP TABLE rp_search AS
-    SELECT h.plan, o.occ, o.truth, o.channel, coalesce(o.grade, 'none') AS grade, v.attribute, v.value_type,
-           r.remains AS kept, CASE WHEN h.acted = b.acted THEN r.remains ELSE NOT h.acted END AS after
-    FROM rp_occ o JOIN rp_handled h USING (occ) JOIN rp_handled b ON b.occ = o.occ AND b.plan = 0
-    JOIN vault v USING (value)
-    JOIN replays r ON r.event = o.event AND r.value = o.value AND r.recipient IS NOT DISTINCT FROM o.recipient
-         AND r.condition = ? AND r.setting = ?
-    WHERE h.plan > 0
-"""
-_COUNT = """
-    SELECT {by} AS cell, count(*) FILTER (truth = 'sanitize' AND kept AND NOT after) AS removed,
-           count(*) FILTER (truth = 'sanitize' AND NOT kept AND after) AS added,
-           count(*) FILTER (truth = 'allow' AND kept AND NOT after) AS lost,
-           count(*) FILTER (truth = 'allow' AND NOT kept AND after) AS regained
-    FROM rp_search WHERE plan = {plan} GROUP BY ALL ORDER BY ALL
-"""
-_STALE = """
-    SELECT count(*) FROM rp_occ o JOIN rp_handled h ON h.occ = o.occ AND h.plan = 0
-    LEFT JOIN replays r ON r.event = o.event AND r.value = o.value AND r.recipient IS NOT DISTINCT FROM o.recipient
-         AND r.condition = ? AND r.setting = ?
-    WHERE r.event IS NULL OR r.action IS DISTINCT FROM h.action OR r.detected <> h.detected OR r.truth <> o.truth
-"""
-_TOTALS = """
-    SELECT count(*) FILTER (truth = 'sanitize' AND remains), count(*) FILTER (truth = 'sanitize'),
-           count(*) FILTER (truth = 'allow' AND remains), count(*) FILTER (truth = 'allow')
-    FROM replays WHERE condition = ? AND setting = ?
-"""
-_TEMPORARY = ("class", "flow", "known", "occ", "handled", "span", "touch", "ask", "judged", "act", "spot", "search")
-
-
-def search(case: Case, condition: Condition, setting: Setting) -> Row:
-    """Single changes of a replayed condition, those that remove most first; each event by itself.
+def search(case: Case, ask: Ask) -> Row:
+    """Single changes of a replayed condition, those that remove most first, and a greedy sequence if asked for.
 
     Args:
         case: audited and replayed; it stays as it is.
-        condition: one of those replayed, with detector `replayed`.
-        setting: which recipients count as known.
+        ask: what is searched.
+
+    Returns:
+        residual, correct_allow (k and n as replayed), changes, steps, final (the condition after the steps, as a file),
+        left_out (what was not tried, why, and the cure).
 
     Raises:
         InputError: the condition was not replayed so, or the case has changed since.
     """
-    kept, n, allowed, of = case.rows(_TOTALS, [condition.name, setting])[0]
-    if n + of == 0:
-        raise InputError(f"{condition.name}, {setting}: not replayed in this case; run `earwitness replay` first")
-    if condition.detector != "replayed":
-        raise InputError(f"{condition.name}: only conditions with `detector: replayed` can be searched")
-    tried = variants(condition, setting)
+    if not case.one(_TOTALS, [ask.condition.name, ask.setting]):
+        name = f"{ask.condition.name}, {ask.setting}"
+        raise InputError(f"{name}: not replayed in this case; run `earwitness replay` first")
     try:
-        _decide(case, condition, setting, tried)
-        if case.one(_STALE, [condition.name, setting]):
-            raise InputError(f"{condition.name}: the case has changed since its replay; run `earwitness replay` again")
-        case.execute(_FACT, [condition.name, setting])
-        changes = [c for number, v in enumerate(tried, 1) for c in _changes(case, number, v)]
+        bench, facts = lay_out(case, ask.condition, ask.setting, in_force(case), rules_in_force(case))
+        state = State(ask.condition, ask.setting)
+        codes = bench.codes(ask.condition, ask.setting)
+        start = Standing(bench, facts, state, codes, facts.remains, facts.sanitize)
+        rows, first = _round(start, ask)
+        found: Row = _totals(facts, facts.counted(facts.remains, ask.mode))
+        found["changes"] = sorted((r for r in rows if r["removed"] or r["added"]), key=_rank)
+        found |= _steps(start, first, ask)
+        found["left_out"] = list(_left_out(start, ask))
     finally:
-        for table in _TEMPORARY:
-            case.execute(f"DROP TABLE IF EXISTS rp_{table}")
-    ranked = sorted((_told(c, kept, n) for c in changes), key=lambda c: (-c["net_removed"], c["lost"], c["change"]))
-    return {"residual": {"k": kept, "n": n}, "correct_allow": {"k": allowed, "n": of}, "changes": ranked}
+        clear(case)
+    return found
 
 
-def _decide(case: Case, base: Condition, setting: Setting, tried: list[Variant]) -> None:
-    rules = rules_in_force(case)
-    policy: Policy = in_force(case)
-    gather(case)
-    for statement in outcome.PREPARE:
-        case.execute(statement)
-    numbered = [Plan(0, base, setting), *(Plan(i, v.condition, v.setting) for i, v in enumerate(tried, 1))]
-    for detector in ("replayed", "oracle"):
-        some = [p for p in numbered if p.condition.detector == detector]
-        look(case, some[0].condition, rules, silent)
-        judge(case, policy, rules, travels=True)
-        case.execute(outcome.SPOTS)
-        for plan in some:
-            act(case, plan, policy)
-            outcome.handle(case, plan)
+def _tried(s: Standing, families: Sequence[str]) -> Iterator[Change]:
+    for family in FAMILIES:
+        if family in families:
+            yield from TRIED[family](s)
 
 
-def _changes(case: Case, plan: int, variant: Variant) -> Iterator[Row]:
-    """The variant as a whole, and each cell by itself."""
-    for by in ("NULL", *variant.by):
-        for row in case.frame(_COUNT.format(by=by, plan=plan)).to_dicts():
-            if row["removed"] or row["added"]:
-                where = None if by == "NULL" else by
-                yield {"family": variant.family, "change": variant.change, "by": where, **row}
+def _round(s: Standing, ask: Ask) -> tuple[list[Row], Step | None]:
+    """All changes as told, and the best of those that somebody could make; one is kept at a time."""
+    rows, best = [], None
+    for change in _tried(s, ask.families):
+        row = _told(s, change, ask.mode)
+        rows.append(row)
+        if row["net_removed"] > 0 and not change.bound and (best is None or _rank(row) < _rank(best.row)):
+            best = Step(change, row)
+    return rows, best
 
 
-def _told(change: Row, kept: int, n: int) -> Row:
-    """With what the residual becomes; a transform is taken to leave nothing."""
-    net = change["removed"] - change["added"]
-    low, high = wilson(kept - net, n)
-    return change | {
-        "net_removed": net,
-        "share": net / kept if kept else None,
-        "net_lost": change["lost"] - change["regained"],
-        "residual": {"k": kept - net, "n": n, "rate": (kept - net) / n if n else None, "low": low, "high": high},
+def _rank(row: Row) -> tuple[Any, ...]:
+    """Most removed first, then least lost, then what can be written down, what is narrower, the order of words."""
+    unsaid = row["condition"] is None and row["policy"] is None
+    names = (row["family"], row["change"], row["by"] or "", row["cell"] or "")
+    return (-row["net_removed"], row["net_lost"], unsaid, row["by"] is None, *names)
+
+
+def _totals(facts: Facts, kept: Bools, truth: Bools | None = None) -> Row:
+    truth = facts.sanitize if truth is None else truth
+    return {"residual": _rate(kept, truth), "correct_allow": _rate(kept, ~truth)}
+
+
+def _rate(kept: Bools, among: Bools) -> Row:
+    k, n = int((kept & among).sum()), int(among.sum())
+    low, high = wilson(k, n) if n else (None, None)
+    return {"k": k, "n": n, "rate": k / n if n else None, "low": low, "high": high}
+
+
+def _told(s: Standing, change: Change, mode: str) -> Row:
+    """What a change would do, under the policy in force and under the changed one."""
+    facts = s.facts
+    before, after = (facts.counted(found, mode) for found in (s.found, change.found))
+    gone, back = before & ~after, after & ~before
+    removed, added = (int((x & facts.sanitize).sum()) for x in (gone, back))
+    lost, regained = (int((x & ~facts.sanitize).sum()) for x in (gone, back))
+    residual = int((before & facts.sanitize).sum())
+    return {
+        "family": change.family,
+        "change": change.change,
+        "by": change.by,
+        "cell": change.cell,
+        "removed": removed,
+        "added": added,
+        "net_removed": removed - added,
+        "share": (removed - added) / residual if residual else None,
+        "lost": lost,
+        "regained": regained,
+        "net_lost": lost - regained,
+        "assumed": int((gone & facts.sanitize & change.assumed).sum()),
+        "bound": change.bound,
+        **_totals(facts, after),
+        "under_changed": None if change.truth is None else _totals(facts, after, change.truth),
+        "condition": keys_changed(s.state, change.state),
+        "policy": change.policy,
     }
+
+
+def _steps(start: Standing, first: Step | None, ask: Ask) -> Row:
+    """The greedy sequence: each row the best change after those before."""
+    steps: list[Step] = []
+    s, best = start, first
+    while best and len(steps) < ask.steps:
+        s = entered(s, best.change)
+        steps.append(best)
+        best = _round(s, ask)[1] if len(steps) < ask.steps else None
+    title = f"{ask.condition.name} after {len(steps)} changes found by search"
+    final = condition_file(s.state, "searched", title) if steps else None
+    return {"steps": [{"step": n} | step.row for n, step in enumerate(steps, 1)], "final": final}
+
+
+def _left_out(s: Standing, ask: Ask) -> Iterator[Row]:
+    """What was not tried, why, and what to run for it."""
+    again = f"earwitness replay run CASE --condition {ask.condition.name}"
+    if "detector" in ask.families:
+        if "presidio" not in s.bench.detectors:
+            yield {"what": "presidio", "why": "not scanned", "run": f"{again} --condition presidio"}
+        if "replayed" not in s.bench.detectors:
+            yield {"what": "recognizers", "why": "not scanned", "run": f"{again} --condition dynamic"}
+        if not (s.bench.case.meta("replayed") or "").count('"ner":"'):
+            yield {"what": "ner", "why": "not scanned", "run": f"earwitness audit --case CASE --ner, then {again}"}
+    why = why_none(s)
+    if "rule" in ask.families and why:
+        yield {"what": "rules", "why": why, "run": None}
+    if "rule" in ask.families and ask.condition.decision.startswith("topology"):
+        yield {"what": "rules", "why": "what a rule makes unreachable is not counted", "run": None}
+    unruled = int(
+        s.bench.case.one("SELECT count(*) FROM verdicts WHERE standing = 'confirmed' AND dynamic = 'unruled'")
+    )
+    if unruled:
+        yield {"what": f"{unruled:,} occurrences", "why": "no policy rules on them", "run": None}

@@ -3,38 +3,41 @@
 Temporary tables:
 
 - `rp_sent` (plan, class, variant): deliveries a plan changes, and which text stands in their place.
-- `rp_wanted` (nth, variant, content, backstop, tasks): texts still to be made.
+- `rp_wanted` (nth, variant, content, way, tasks): texts still to be made; `way` is the number of a toolkit.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from earwitness import __version__
-from earwitness.audit.replay.condition import Plan
-from earwitness.audit.transform.splice import transform
+from earwitness.audit.replay.anonymizer import maker, spliced
+from earwitness.audit.replay.condition import Plan, Way
+from earwitness.audit.replay.rewriters import ask_ahead
+from earwitness.audit.transform.options import Options
 from earwitness.audit.transform.toolkit import Toolkit
 from earwitness.audit.transform.words import Changed, Piece, Task
 from earwitness.ingest.columns import content_ids, encode, uuids
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress
 
-Kits = Mapping[bool, Toolkit]
+Kits = Mapping[Way, Toolkit]
 
 PREPARE = (
     "CREATE OR REPLACE TEMP TABLE rp_sent (plan INTEGER, class INTEGER, variant UUID)",
-    """CREATE OR REPLACE TEMP TABLE rp_wanted (nth BIGINT, variant UUID, content UUID, backstop BOOLEAN, tasks STRUCT(
+    """CREATE OR REPLACE TEMP TABLE rp_wanted (nth BIGINT, variant UUID, content UUID, way INTEGER, tasks STRUCT(
         start BIGINT, stop BIGINT, attribute VARCHAR, entity VARCHAR, value_type VARCHAR, canonical VARCHAR,
         action VARCHAR)[])""",
 )
 # Texts are told apart by their content and the set of their tasks. Only what an action looks at counts: a redaction is
-# the same whatever it hides, under every key.
+# the same whatever it hides, under every key; a rewriting depends on its rewriter and its checks, and on no key.
 _VARIANTS = """
     CREATE OR REPLACE TEMP TABLE rp_variant AS
     WITH task AS (
         SELECT a.class, CASE WHEN a.action IN ('redact', 'block') THEN hash(s.start, s.stop, a.action)
-               ELSE hash(s.start, s.stop, a.action, a.attribute, s.entity, a.value_type, s.canonical, $mark) END AS mark
+               ELSE hash(s.start, s.stop, a.action, a.attribute, s.entity, a.value_type, s.canonical,
+                         CASE a.action WHEN 'rewrite' THEN $rewriting ELSE $mark END) END AS mark
         FROM rp_act a JOIN rp_span s USING (span) WHERE a.action <> 'allow'
     ), summed AS (
         SELECT class, count(*) AS n, sum(mark) AS total, bit_xor(mark) AS mixed, bit_xor(hash(mark, 'again')) AS again
@@ -54,45 +57,60 @@ _WANTED = """
         SELECT f.variant, f.content, s.start, s.stop, a.attribute, s.entity, a.value_type, s.canonical, a.action
         FROM fresh f JOIN rp_act a USING (class) JOIN rp_span s USING (span) WHERE a.action <> 'allow'
     )
-    SELECT (SELECT count(*) FROM rp_wanted) + row_number() OVER () - 1, variant, any_value(content), $backstop,
+    SELECT (SELECT count(*) FROM rp_wanted) + row_number() OVER (ORDER BY variant) - 1, variant, any_value(content),
+           $way,
            list(struct_pack(start := start, stop := stop, attribute := attribute, entity := entity,
                             value_type := value_type, canonical := canonical, action := action)
                 ORDER BY start, stop, action) FROM task GROUP BY variant
 """
-_MADE = "SELECT w.variant, w.content, w.backstop, c.text, w.tasks FROM rp_wanted w JOIN contents c USING (content)"
+_MADE = "SELECT w.variant, w.content, w.way, c.text, w.tasks FROM rp_wanted w JOIN contents c USING (content)"
 _BATCH = 2_000
 _WORDS = ("asked", "done", "exception", "cause")
 
 
 def send(case: Case, plans: Sequence[Plan], kits: Kits) -> None:
     """Note which texts plans deliver that decide alike, after `act`."""
-    for backstop in {p.condition.backstop for p in plans}:
-        case.execute(_VARIANTS, {"mark": mark(kits[backstop]), "version": __version__})
-        for plan in plans:
-            if plan.condition.backstop == backstop:
+    for number, (way, kit) in enumerate(kits.items()):
+        alike = [p for p in plans if p.condition.way == way]
+        if alike:
+            marks = {"mark": mark(kit), "rewriting": rewriting_mark(kit)}
+            case.execute(_VARIANTS, {**marks, "version": maker(kit)})
+            for plan in alike:
                 case.execute(_SENT, {"plan": plan.number})
-        case.execute(_WANTED, {"backstop": backstop})
+            case.execute(_WANTED, {"way": number})
     case.execute("DROP TABLE rp_variant")
 
 
 def mark(kit: Toolkit) -> str:
-    """What tells ways to transform apart: the options, and which key; nothing of the key itself."""
-    return f"{kit.keys.mark} {kit.options!r}"
+    """What tells ways to transform apart: options, which key, which values are known; nothing of the key itself."""
+    plain = Options()
+    options = replace(kit.options, threshold=plain.threshold, tries=plain.tries, backstop=plain.backstop)
+    return f"{kit.keys.mark} {options!r} {kit.known.mark if kit.known else ''}"
+
+
+def rewriting_mark(kit: Toolkit) -> str:
+    """What tells ways to rewrite apart: who rewrites (model and prompt), what checks it, and how strictly."""
+    options, gate = kit.options, kit.gate.name if kit.gate else None
+    return f"{kit.rewriter.name} / {gate} {options.threshold} / {options.tries} {options.backstop}"
 
 
 def make_texts(case: Case, kits: Kits, progress: Progress) -> int:
     """Make the texts that are wanted and keep them in `replay_texts`; gives their number."""
-    wanted = case.count("rp_wanted")
+    wanted, numbered = case.count("rp_wanted"), list(kits.values())
     for first in range(0, wanted, _BATCH):
-        _keep(case, list(_changed(case.arrow(f"{_MADE} WHERE w.nth BETWEEN {first} AND {first + _BATCH - 1}"), kits)))
+        rows = case.arrow(f"{_MADE} WHERE w.nth BETWEEN {first} AND {first + _BATCH - 1} ORDER BY w.nth").to_pylist()
+        _keep(case, _changed(case, rows, numbered, progress))
         progress(f"transforming texts, {first:,} of {wanted:,}", 0)
     return wanted
 
 
-def _changed(batch: pa.Table, kits: Kits) -> Iterator[tuple[Any, Any, str, Changed, list[Task]]]:
-    for row in batch.to_pylist():
-        tasks = [Task(**t) for t in row["tasks"]]
-        yield row["variant"], row["content"], row["text"], transform(row["text"], tasks, kits[row["backstop"]]), tasks
+def _changed(
+    case: Case, rows: list[dict[str, Any]], kits: Sequence[Toolkit], progress: Progress
+) -> list[tuple[Any, Any, str, Changed, list[Task]]]:
+    asked = [(row["text"], [Task(**t) for t in row["tasks"]], kits[row["way"]]) for row in rows]
+    ask_ahead(case, asked, progress)
+    made = [(text, spliced(text, tasks, kit), tasks) for text, tasks, kit in asked]
+    return [(row["variant"], row["content"], *one) for row, one in zip(rows, made, strict=True)]
 
 
 def _keep(case: Case, made: list[tuple[Any, Any, str, Changed, list[Task]]]) -> None:

@@ -4,13 +4,12 @@ A value that is gone downstream is redacted at every place where the measuring d
 have been delivered. Places are found by a case of its own that holds those texts and values alone.
 """
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from earwitness.audit.replay.apart import apart, carry
 from earwitness.audit.replay.places import find_places
 from earwitness.audit.rulesets import RuleSet
 from earwitness.audit.transform.keys import Keys
@@ -19,10 +18,9 @@ from earwitness.audit.transform.splice import transform
 from earwitness.audit.transform.toolkit import Toolkit
 from earwitness.audit.transform.words import Task
 from earwitness.ingest.columns import content_ids, encode, uuids
-from earwitness.schema.case import MEMORY_LIMIT, Case
+from earwitness.schema.case import Case
 from earwitness.schema.progress import silent
 
-_MEMORY = "200MB"
 _BATCH = 2_000
 # Which values each delivered text must lose, for which event; events that lose the same are one task.
 _GONE = """
@@ -88,20 +86,16 @@ def cut_unpassed(case: Case, condition: str, setting: str, rules: RuleSet) -> No
     case.execute("DROP TABLE rx_gone")
 
 
+_TABLES = {"vault": _VAULT, "contents": _TEXT, "events": _EVENTS, "matches": _MATCHES}
+_PLACE = "CREATE OR REPLACE TEMP TABLE place (content UUID, value BIGINT, start BIGINT, stop BIGINT, event BIGINT)"
+
+
 def _find(case: Case, rules: RuleSet) -> None:
     """Leave the temporary table `place`."""
-    case.execute(f"SET memory_limit = '{_MEMORY}'")
-    with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "cut.duckdb") as other:
-        other.execute(f"SET memory_limit = '{_MEMORY}'")
-        for table, query in (("vault", _VAULT), ("contents", _TEXT), ("events", _EVENTS), ("matches", _MATCHES)):
-            for batch in case.con.sql(query).to_arrow_reader(20_000):
-                other.insert(table, pa.Table.from_batches([batch]))
+    with apart(case, _TABLES) as other:
         find_places(other, rules, silent)
-        case.execute("CREATE OR REPLACE TEMP TABLE place (content UUID, value BIGINT, start BIGINT, stop BIGINT, "
-                     "event BIGINT)")  # fmt: skip
-        for batch in other.con.sql("SELECT * FROM replay_places").to_arrow_reader(50_000):
-            case.insert("place", pa.Table.from_batches([batch]))
-    case.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        case.execute(_PLACE)
+        carry(other, case, {"place": "SELECT * FROM replay_places"})
 
 
 def _cut(case: Case, work: pa.Table, kit: Toolkit) -> None:

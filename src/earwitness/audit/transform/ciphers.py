@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256, shake_256
+from threading import Lock
 from types import ModuleType
 
 import numpy as np
@@ -93,7 +94,6 @@ class Small:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._tables = lru_cache(maxsize=32)(self._table)
 
     def __repr__(self) -> str:
         return "Small()"
@@ -108,14 +108,36 @@ class Small:
         order, rank = self._tables(purpose, bound)
         return int(order[(int(rank[number]) - 1) % bound])
 
-    def _table(self, purpose: str, bound: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-        """All numbers in the order of a keyed pseudorandom stream, and the place of each."""
+    def _tables(self, purpose: str, bound: int) -> "Permutation":
         seed = self._key + purpose.encode("utf-8", "surrogatepass") + b"/" + str(bound).encode()
-        drawn = np.frombuffer(shake_256(seed).digest(8 * bound), "<u8")
-        order = np.argsort(drawn, kind="stable").astype(np.uint32)
-        rank = np.empty(bound, np.uint32)
-        rank[order] = np.arange(bound, dtype=np.uint32)
-        return order, rank
+        name = sha256(seed).digest()
+        found = _KEPT.get(name)
+        return _keep(name, _permutation(seed, bound)) if found is None else found
+
+
+Permutation = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
+# Permutations by the hash of what they are made from, for all that use one key: no more than so many numbers.
+_KEPT: dict[bytes, Permutation] = {}
+_MOST_KEPT = 6_000_000
+_KEEPING = Lock()
+
+
+def _keep(name: bytes, made: Permutation) -> Permutation:
+    """Keep a permutation; those that were made first make room, all but itself."""
+    with _KEEPING:
+        _KEPT[name] = made
+        while len(_KEPT) > 1 and sum(len(rank) for _, rank in _KEPT.values()) > _MOST_KEPT:
+            del _KEPT[next(iter(_KEPT))]
+    return made
+
+
+def _permutation(seed: bytes, bound: int) -> Permutation:
+    """All numbers in the order of a keyed pseudorandom stream, and the place of each."""
+    drawn = np.frombuffer(shake_256(seed).digest(8 * bound), "<u8")
+    order = np.argsort(drawn, kind="stable").astype(np.uint32)
+    rank = np.empty(bound, np.uint32)
+    rank[order] = np.arange(bound, dtype=np.uint32)
+    return order, rank
 
 
 @lru_cache(maxsize=4096)

@@ -44,21 +44,27 @@ class Fpe:
         self._small = Small(keys.derive("fpe short domain"))
         self.encrypt = lru_cache(maxsize=200_000)(self._encrypt)
 
-    def _encrypt(self, text: str, attribute: str | None) -> Sealed | None:
-        """The ciphertext of a value; None where it has no sign to encrypt or no other value has its layout."""
-        return self._turn(text, attribute, back=False)
+    def _encrypt(self, text: str, attribute: str | None, number: int = 0) -> Sealed | None:
+        """The ciphertext of a value; None where it has no sign to encrypt or no other value has its layout.
 
-    def decrypt(self, text: str, attribute: str | None) -> str | None:
-        """The value of a ciphertext made under the same key, attribute and options; None for what is none."""
-        turned = self._turn(text, attribute, back=True)
+        Args:
+            text: the value as it is written.
+            attribute: part of the tweak, as is
+            number: which of several ciphertexts; 0 for the first, which needs no record to be decrypted.
+        """
+        return self._turn(text, attribute, number, back=False)
+
+    def decrypt(self, text: str, attribute: str | None, number: int = 0) -> str | None:
+        """The value of a ciphertext made under the same key, attribute, number and options; None for what is none."""
+        turned = self._turn(text, attribute, number, back=True)
         return turned and turned.text
 
-    def _turn(self, text: str, attribute: str | None, *, back: bool) -> Sealed | None:
+    def _turn(self, text: str, attribute: str | None, number: int, *, back: bool) -> Sealed | None:
         reading = read(text, self.options)
         if reading is None:
             return None
         layout, bound = reading.layout, domain(reading.layout)
-        step, exception = self._step(layout, bound, _purpose(attribute, layout), back)
+        step, exception = self._step(layout, bound, _purpose(attribute, layout, number), back)
         for _ in range(_WALKS):
             reading = step(reading)
             written = write(layout, reading.signs, reading.number)
@@ -90,8 +96,9 @@ def domain(layout: Layout) -> int:
     return layout.day.bound if layout.day else math.prod(len(ALPHABETS[c]) for c in layout.classes)
 
 
-def _purpose(attribute: str | None, layout: Layout) -> str:
-    return f"{(attribute or '').strip().lower()}/{layout.kind}"
+def _purpose(attribute: str | None, layout: Layout, number: int) -> str:
+    purpose = f"{(attribute or '').strip().lower()}/{layout.kind}"
+    return f"{purpose}/again {number}" if number else purpose
 
 
 def _by_text(layout: Layout, purpose: str, cipher: Strings, back: bool) -> Step:

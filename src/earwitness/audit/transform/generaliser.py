@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ class Class(NamedTuple):
 class Generaliser:
     """Gives the words of the class that a value is of."""
 
+    def __init__(self) -> None:
+        self.name = f"generaliser {_taxonomy_sha256()[:16]}"
+
     def propose(self, shown: str, task: Task, refused: tuple[str, ...]) -> Candidate:
         """The most exact words that were not refused and do not name the attribute."""
         found = classify(f"{task.canonical} {shown}") or classify((task.attribute or "").replace("_", " "))
@@ -34,6 +38,11 @@ def classify(text: str) -> Class | None:
     counts = [(len(c.pattern.findall(text)), c) for c in taxonomy()]
     most = max(counts, key=lambda count: count[0], default=(0, None))
     return most[1] if most[0] else None
+
+
+@cache
+def _taxonomy_sha256() -> str:
+    return sha256(_FILE.read_bytes()).hexdigest()
 
 
 @cache

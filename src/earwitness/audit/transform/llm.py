@@ -1,25 +1,28 @@
-"""Other words from a model, over any OpenAI-compatible endpoint: frozen prompt, a budget, retries, a cache.
+"""Other words from a model, over any OpenAI-compatible endpoint: frozen prompt, a budget, retries, answers at hand.
 
 The endpoint sees the value. Its key goes into one header and nowhere else; no error holds a key, a value or a text.
 """
 
 import hmac
 import json
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from earwitness.audit.judge.budget import Budget
 from earwitness.audit.judge.endpoint import Answer, Endpoint
-from earwitness.audit.judge.errors import JudgeError
 from earwitness.audit.judge.options import JudgeOptions
-from earwitness.audit.transform.keys import Keys
 from earwitness.audit.transform.rewriting import Candidate
 from earwitness.audit.transform.words import Task
 
 _FILE = Path(__file__).parent / "data" / "rewrite_prompt.txt"
 _TOKENS, _LONGEST = 200, 1000
+# Questions without an answer, one after the other, after which the endpoint is held to be gone.
+_PATIENCE = 8
 
 
 @cache
@@ -34,25 +37,59 @@ def prompt_sha256() -> str:
     return sha256(prompt().encode()).hexdigest()
 
 
-class LlmRewriter(Endpoint):
-    """Asks a model for other words. Use it as a context manager.
+class LlmRewriter:
+    """Asks a model for other words. Use it as a context manager; threads may share it.
 
     Args:
-        options: where and whom to ask, retries, budget; `JudgeError` and `MissingExtraError` as for the judge.
-        keys: the key of the hashes under which answers are cached.
-        answers: answers known before, by hash; new ones are added.
+        options: where and whom to ask, retries, budget; without a URL nothing is asked, and answers at hand are used.
+        key: of the hashes under which answers are known.
+        answers: answers given before, by hash of the question.
+
+    Attributes:
+        fresh: new answers, by hash; whoever keeps them takes them out.
+        asked: questions that were put to the endpoint.
+        at_hand: questions that were answered before; each counts once.
+
+    Raises:
+        MissingExtraError: httpx is not installed.
+        JudgeError: the URL is none.
     """
 
-    def __init__(self, options: JudgeOptions, keys: Keys, answers: dict[str, str] | None = None) -> None:
-        super().__init__(options, Budget(options.max_calls, options.max_tokens))
-        self._hash_key = keys.derive("rewritings")
-        self.answers = {} if answers is None else answers
+    def __init__(self, options: JudgeOptions, key: bytes, answers: Mapping[str, str] | None = None) -> None:
+        self.options, self._key, self._answers = options, key, dict(answers or {})
+        self._before = frozenset(self._answers)
+        self.name = f"{options.model} {prompt_sha256()}"
+        self.fresh: dict[str, str] = {}
+        self.asked = 0
+        self._used: set[str] = set()
+        self._silent_for, self._gone, self._lock = 0, False, Lock()
+        budget = Budget(options.max_calls, options.max_tokens)
+        self._endpoint = None if options.url is None else Endpoint(options, budget)
 
     def __enter__(self) -> Self:
         return self
 
+    def __exit__(self, *exc: object) -> None:
+        if self._endpoint:
+            self._endpoint.__exit__(*exc)
+
+    @property
+    def host(self) -> str | None:
+        """Host and port of the endpoint; None if nothing is asked."""
+        return urlsplit(self._endpoint.place).netloc if self._endpoint else None
+
+    @property
+    def at_hand(self) -> int:
+        """How many questions were answered by what was known before."""
+        return len(self._used)
+
+    def stop(self) -> None:
+        """Ask nothing more; a thread that waits for its next try wakes up."""
+        if self._endpoint:
+            self._endpoint.stop()
+
     def propose(self, shown: str, task: Task, refused: tuple[str, ...]) -> Candidate:
-        """Other words for what is shown; the same question is asked once.
+        """Other words for what is shown; what was answered once is not asked again.
 
         Raises:
             JudgeError: the endpoint refuses in a way that no retry mends.
@@ -60,20 +97,44 @@ class LlmRewriter(Endpoint):
         asked = {"text": shown, "protected": task.canonical, "never_write": task.attribute, "refused": list(refused)}
         question = json.dumps(asked, ensure_ascii=False)
         name = self._hash(question)
-        if name in self.answers:
-            return Candidate(self.answers[name])
-        told = self.post(_messages(question), _TOKENS)
-        if isinstance(told, Answer):
-            return Candidate(None, "budget" if told.kind == "budget" else "error")
-        text = read_text(told)
-        if text is None:
-            return Candidate(None, "error")
-        self.answers[name] = text
-        return Candidate(text)
+        if name in self._answers:
+            self._used |= {name} & self._before
+            return Candidate(self._answers[name])
+        told = self._ask(question)
+        if told.text is not None:
+            self._answers[name] = self.fresh[name] = told.text
+        return told
+
+    def _ask(self, question: str) -> Candidate:
+        """One question; an answer that cannot be read is asked for once more, as a judge's is."""
+        if self._endpoint is None:
+            return Candidate(None, "budget")
+        for turn in range(2):
+            told = self._endpoint.post(_messages(question), _TOKENS)
+            with self._lock:
+                self.asked += turn == 0 and not (isinstance(told, Answer) and told.kind == "budget")
+            if isinstance(told, Answer):
+                return self._unanswered(told)
+            self._silent_for = 0
+            text = read_text(told)
+            if text is not None:
+                return Candidate(text)
+        return Candidate(None, "malformed")
+
+    def _unanswered(self, told: Answer) -> Candidate:
+        """An endpoint that has not answered for long is asked nothing more."""
+        if told.kind == "budget":
+            return Candidate(None, "error" if self._gone else "budget")
+        with self._lock:
+            self._silent_for += 1
+            self._gone = self._gone or self._silent_for >= _PATIENCE
+        if self._gone:
+            self.stop()
+        return Candidate(None, "error")
 
     def _hash(self, question: str) -> str:
         told = f"{prompt_sha256()}/{self.options.model}/{question}".encode("utf-8", "surrogatepass")
-        return hmac.digest(self._hash_key, told, "sha256").hex()
+        return hmac.digest(self._key, told, "sha256").hex()
 
 
 def _messages(question: str) -> list[dict[str, str]]:
@@ -91,27 +152,3 @@ def read_text(answer: Any) -> str | None:
     if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST:
         return None
     return " ".join(text.split())
-
-
-def read_answers(path: Path) -> dict[str, str]:
-    """Answers that `write_answers` wrote; none if there is no file yet.
-
-    Raises:
-        JudgeError: a line is none of its own.
-    """
-    found: dict[str, str] = {}
-    if not path.exists():
-        return found
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            told = json.loads(line)
-            found[str(told["question"])] = str(told["rewriting"])
-        except (ValueError, KeyError, TypeError):
-            raise JudgeError(f"{path}, line {number}: no cached rewriting; delete the file to ask anew") from None
-    return found
-
-
-def write_answers(path: Path, answers: dict[str, str]) -> None:
-    """Write answers, one a line: keyed hash of the question, and the rewriting."""
-    lines = (json.dumps({"question": name, "rewriting": text}, ensure_ascii=False) for name, text in answers.items())
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

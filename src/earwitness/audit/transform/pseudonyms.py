@@ -14,6 +14,7 @@ from typing import NamedTuple
 from earwitness.audit.forms.skeleton import compact, fold
 from earwitness.audit.transform.ciphers import Small
 from earwitness.audit.transform.keys import Keys
+from earwitness.audit.transform.known import Known
 
 _DATA = Path(__file__).parent / "data"
 _TRIES = 64
@@ -51,16 +52,22 @@ class Pseudonym(NamedTuple):
 class Pseudonyms:
     """Makes pseudonyms under one key, and sees to it that no two values of a run share one.
 
+    Args:
+        keys: the key.
+        known: protected values, which are no pseudonyms of others.
+
     Attributes:
-        collisions: how many candidates were refused because another value had them.
+        collisions: how many candidates were refused because another value had them, or was one.
     """
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, known: Known | None = None) -> None:
+        self._known = known
         self._key = keys.derive("pseudonyms")
         self._small = Small(keys.derive("pseudonyms of short numbers"))
         self._words: dict[str, tuple[str, int]] = {}
         self._numbers: dict[str, tuple[str, int]] = {}
         self._taken: dict[str, str] = {}
+        self._given: dict[str, tuple[str, int]] = {}
         self.collisions = 0
 
     def __repr__(self) -> str:
@@ -84,35 +91,68 @@ class Pseudonyms:
     def word(self, token: str) -> str:
         """The word that stands for a word, in lower case."""
         folded = _fold(token)
-        known = self._words.get(folded) or self._next("word", folded, lambda seed: _spell(seed))
+        known = self._words.get(folded) or self._next("word", folded, lambda seed: _spell(seed), self._is_word)
         self._words[folded] = known
         return known[0]
 
-    def number(self, digits: str) -> str:
-        """The digits that stand for digits: as many, without a leading zero where there was none."""
+    def number(self, digits: str, turn: int = 0) -> str:
+        """The digits that stand for digits: as many, without a leading zero where there was none.
+
+        Args:
+            digits: a number, or a part of one.
+            turn: which permutation of short numbers.
+        """
         if len(digits) < _UNIQUE_DIGITS:
-            return self._permuted(digits)
-        known = self._numbers.get(digits) or self._next("number", digits, lambda seed: _digits(seed, digits))
+            return self._permuted(digits, turn)
+        known = self._numbers.get(digits) or self._next(
+            "number", digits, lambda seed: _digits(seed, digits), self._is_value
+        )
         self._numbers[digits] = known
         return known[0]
 
-    def _permuted(self, digits: str) -> str:
+    def _permuted(self, digits: str, turn: int) -> str:
         """Short numbers are permuted: candidates would run out before all of them were different."""
         length = len(digits)
         if length == 1 or digits[0] == "0":
             low, bound = 0, 10 ** max(length - 1, 1)
         else:
             low, bound = 10 ** (length - 1), 9 * 10 ** (length - 1)
-        return f"{low + self._small.encrypt(f'{length}/{low}', bound, int(digits) - low):0{length}}"
+        purpose = f"{length}/{low}" + (f"/{turn}" if turn else "")
+        return f"{low + self._small.encrypt(purpose, bound, int(digits) - low):0{length}}"
 
     def hexadecimal(self, canonical: str) -> str:
         """Ten hexadecimal digits for a value."""
         return self._next("hex", _fold(canonical), lambda seed: seed.hex()[:10])[0]
 
-    def _next(self, kind: str, token: str, spell: Callable[[bytes], str]) -> tuple[str, int]:
-        """The first candidate that is not the token and that no other token has."""
+    def settle(self, canonical: str, text: str, turn: int) -> bool:
+        """Whether a number may stand for a value: it is no other protected one, and no other value has it.
+
+        Numbers of one permutation differ by themselves; those of a further one are compared with all that were given.
+        """
+        owner, form = _fold(canonical), compact(text)
+        other, at = self._given.get(form, (owner, turn))
+        free = other == owner or turn == at == 0
+        if free and not (self._known and self._known.clash(canonical, text)):
+            self._given.setdefault(form, (owner, turn))
+            return True
+        self.collisions += 1
+        return False
+
+    def _is_word(self, text: str) -> bool:
+        return self._known is not None and self._known.has_word(text)
+
+    def _is_value(self, text: str) -> bool:
+        return self._known is not None and self._known.anywhere(text)
+
+    def _next(
+        self, kind: str, token: str, spell: Callable[[bytes], str], barred: Callable[[str], bool] | None = None
+    ) -> tuple[str, int]:
+        """The first candidate that is not the token, that no other token has and that is not barred."""
         for n in range(_TRIES):
             found = spell(self._draw(kind, token, n))
+            if barred and barred(found):
+                self.collisions += 1
+                continue
             owner = self._taken.setdefault(f"{kind}:{found}", token)
             if found != token and owner == token:
                 return found, n
@@ -153,12 +193,22 @@ def _address(made: Pseudonyms, canonical: str, shown: str) -> str:
 
 def _number(made: Pseudonyms, canonical: str, shown: str) -> str:
     """Digits for digits where they stand; thousands are one number, whatever parts them."""
+    text = shown if any(c.isdecimal() for c in shown) else canonical
+    for turn in range(_TRIES):
+        told = _turned(made, text, turn)
+        if made.settle(canonical, told, turn):
+            break
+    return told
+
+
+def _turned(made: Pseudonyms, text: str, turn: int) -> str:
+    """A text with other numbers."""
 
     def replace(match: re.Match[str]) -> str:
-        told = iter(made.number("".join(c for c in match[0] if c.isdecimal())))
+        told = iter(made.number("".join(c for c in match[0] if c.isdecimal()), turn))
         return "".join(next(told) if c.isdecimal() else c for c in match[0])
 
-    return _THOUSANDS.sub(replace, shown if any(c.isdecimal() for c in shown) else canonical)
+    return _THOUSANDS.sub(replace, text)
 
 
 def _email(made: Pseudonyms, canonical: str, shown: str) -> str:
@@ -219,6 +269,11 @@ def _tokenwise(made: Pseudonyms, canonical: str, shown: str, kept: frozenset[str
         return _cased(made.word(token), token)
 
     return _TOKEN.sub(replace, text)
+
+
+def tokens(text: str) -> list[str]:
+    """The words and numbers of a text as they are told apart: letters and digits alone, in lower case."""
+    return [_fold(token) for token in _TOKEN.findall(text)]
 
 
 def _cased(word: str, like: str) -> str:

@@ -13,27 +13,46 @@ from earwitness.audit.transform.options import Options
 from earwitness.audit.transform.words import Outcome, Task
 
 # How surely a text still discloses the value of a task, 0 to 1.
-Gate = Callable[[str, Task], float]
+Score = Callable[[str, Task], float]
 _NAMED = re.compile(r"[a-z]{4,}")
 # Values, and texts, whose letters and digits are kept: the same few rewritings are offered for many values.
 _KNOWN = 4096
 
 
 class Candidate(NamedTuple):
-    """Other words, or why there are none: no_rule, error or budget."""
+    """Other words, or why there are none: no_rule, malformed, error or budget."""
 
     text: str | None
     cause: str | None = None
 
 
+class Gate(Protocol):
+    """A detector as a gate.
+
+    Attributes:
+        name: what tells what it let through from what another did.
+    """
+
+    name: str
+
+    def __call__(self, text: str, task: Task, /) -> float:
+        """The score of a text."""
+
+
 class Rewriter(Protocol):
-    """Gives other words for a value."""
+    """Gives other words for a value.
+
+    Attributes:
+        name: what tells its answers from those of another.
+    """
+
+    name: str
 
     def propose(self, shown: str, task: Task, refused: tuple[str, ...]) -> Candidate:
         """Other words for what is shown, none of those that were refused."""
 
 
-def rewrite(shown: str, task: Task, options: Options, gate: Gate | None, rewriter: Rewriter | None) -> Outcome:
+def rewrite(shown: str, task: Task, options: Options, gate: Score | None, rewriter: Rewriter) -> Outcome:
     """What stands for a contextual value: the first candidate that passes, else redaction.
 
     Args:
@@ -41,11 +60,8 @@ def rewrite(shown: str, task: Task, options: Options, gate: Gate | None, rewrite
         task: the value.
         options: threshold, tries, backstop.
         gate: the detector, if there is one.
-        rewriter: the local generaliser if none is given.
+        rewriter: what gives candidates.
     """
-    from earwitness.audit.transform.generaliser import Generaliser
-
-    rewriter = rewriter or Generaliser()
     refused: tuple[str, ...] = ()
     cause = "no_rule"
     for tries in range(1, options.tries + 1):
@@ -62,7 +78,7 @@ def rewrite(shown: str, task: Task, options: Options, gate: Gate | None, rewrite
     return Outcome("", "redact", cause=cause, tries=options.tries)
 
 
-def check(text: str, shown: str, task: Task, options: Options, gate: Gate | None) -> str | None:
+def check(text: str, shown: str, task: Task, options: Options, gate: Score | None) -> str | None:
     """Why a candidate is refused: gate or backstop; None if it is not."""
     if gate is not None and not gate(text, task) < options.threshold:
         return "gate"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from earwitness.audit.transform.shapes import Shape, Spot, look
-from earwitness.audit.transform.toolkit import Toolkit, redacted
+from earwitness.audit.transform.toolkit import Maker, redacted
 from earwitness.audit.transform.words import BLOCKED, STRENGTH, Changed, Outcome, Piece, Task
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class _Group(NamedTuple):
     tasks: tuple[int, ...]
 
 
-def transform(text: str, tasks: Sequence[Task], kit: Toolkit) -> Changed:
+def transform(text: str, tasks: Sequence[Task], kit: Maker) -> Changed:
     """A text after its tasks, and what stands for each.
 
     Args:
@@ -48,7 +48,7 @@ def transform(text: str, tasks: Sequence[Task], kit: Toolkit) -> Changed:
     for group in groups:
         for spot in shape.spots(group.start, group.stop):
             made = _outcome(shape, group.task, spot, kit)
-            if spot.key and made.done in ("redact", "rewrite"):
+            if spot.key and made.done == "redact":
                 keys += 1
                 made = _key(made, keys)
             if made.done == "rewrite":
@@ -61,7 +61,7 @@ def transform(text: str, tasks: Sequence[Task], kit: Toolkit) -> Changed:
     return Changed("".join(out), tuple(pieces))
 
 
-def transform_many(texts: Iterable[str | None], tasks: "pl.DataFrame", kit: Toolkit) -> "pl.DataFrame":
+def transform_many(texts: Iterable[str | None], tasks: "pl.DataFrame", kit: Maker) -> "pl.DataFrame":
     """A column of texts after their tasks.
 
     Args:
@@ -184,12 +184,14 @@ def _union(text: str, one: _Group, other: _Group) -> _Group:
     return _Group(start, stop, task, tuple(sorted((*one.tasks, *other.tasks))))
 
 
-def _outcome(shape: Shape, task: Task, spot: Spot, kit: Toolkit) -> Outcome:
+def _outcome(shape: Shape, task: Task, spot: Spot, kit: Maker) -> Outcome:
     """What stands in a spot; of a span over several JSON tokens each is redacted."""
     if task.action == "allow":
         return Outcome(shape.text[spot.start : spot.stop], "allow", tries=0)
     if spot.torn:
         return redacted(spot.kind)._replace(exception="structure")
+    if spot.key and task.action == "rewrite":  # nobody need be asked
+        return redacted(spot.kind, "key")
     return kit.outcome(shape.text[spot.start : spot.stop], task, spot)
 
 
@@ -203,7 +205,7 @@ def _articled(made: Outcome, text: str, start: int) -> Outcome:
 
 def _key(made: Outcome, number: int) -> Outcome:
     """What stands in the key of an object: numbered, so that no two keys become one."""
-    mark = redacted("string", made.cause if made.done == "redact" else "key", made.tries)
+    mark = redacted("string", made.cause, made.tries)
     return mark._replace(text=f"{mark.text[:-1]}-{number}]", exception=made.exception)
 
 

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from earwitness.audit.transform.encoded import hide_escapes, is_encoded, show_escapes
 from earwitness.audit.transform.fpe import Fpe
+from earwitness.audit.transform.generaliser import Generaliser
 from earwitness.audit.transform.keys import Keys
+from earwitness.audit.transform.known import Known
 from earwitness.audit.transform.noise import Noise
 from earwitness.audit.transform.options import Options
 from earwitness.audit.transform.pseudonyms import Pseudonyms
@@ -22,6 +24,8 @@ _UNSAFE = str.maketrans({'"': "'", "\\": "/", "`": "'", **{chr(n): " " for n in 
 
 # All but the signs that stand for escapes.
 _PLAIN = re.compile("[^\ue000-\uf8ff]+")
+# Ciphertexts that are made of one value at most, until one is no other protected value.
+_ROUNDS = 16
 
 
 class Asked(NamedTuple):
@@ -36,6 +40,21 @@ class Asked(NamedTuple):
     kind: Kind
 
 
+class Question(NamedTuple):
+    """All that a rewriting depends on."""
+
+    shown: str
+    canonical: str
+    attribute: str | None
+
+
+class Maker(Protocol):
+    """Says what stands for a value."""
+
+    def outcome(self, shown: str, task: Task, spot: Spot) -> Outcome:
+        """What stands for a value where it is shown as it is."""
+
+
 class Toolkit:
     """Transforms values; what it made for a value is kept, so that an equal one gets the same.
 
@@ -44,6 +63,7 @@ class Toolkit:
         options: how values are transformed.
         gate: scores how surely a text still discloses a value, 0 to 1; None leaves the decision to the backstop.
         rewriter: gives other words for a contextual value; None is the local generaliser.
+        known: protected values, none of which may stand for another.
     """
 
     def __init__(
@@ -52,12 +72,14 @@ class Toolkit:
         options: Options | None = None,
         gate: Gate | None = None,
         rewriter: Rewriter | None = None,
+        known: Known | None = None,
     ) -> None:
         self.keys, self.options = keys, options or Options()
-        self.fpe, self.pseudonyms = Fpe(keys, self.options), Pseudonyms(keys)
+        self.fpe, self.pseudonyms = Fpe(keys, self.options), Pseudonyms(keys, known)
         self.noise = Noise(keys, self.options)
-        self.gate, self.rewriter = gate, rewriter
+        self.gate, self.rewriter, self.known = gate, rewriter or Generaliser(), known
         self._made: dict[Asked, Outcome] = {}
+        self._rewritten: dict[Question, Outcome] = {}
 
     def __repr__(self) -> str:
         return f"Toolkit({self.options!r}, {len(self._made)} made)"
@@ -76,16 +98,43 @@ class Toolkit:
             made = self._made[asked] = self._make(asked, task)
         return made
 
-    def recover(self, text: str, attribute: str | None) -> str | None:
-        """The value of a ciphertext as it stands in a text, its escapes where they were; None for what is none."""
+    def rewritten(self, shown: str, task: Task) -> Outcome:
+        """What a contextual value is rewritten as; asked once, by whichever thread. Escapes are hidden in `shown`."""
+        question = Question(shown, task.canonical, task.attribute)
+        made = self._rewritten.get(question)
+        if made is None:
+            made = self._rewritten[question] = rewrite(shown, task, self.options, self.gate, self.rewriter)
+        return made
+
+    def clashes(self, task: Task, text: str) -> bool:
+        """Whether a replacement would be another protected value."""
+        return self.known is not None and self.known.clash(task.canonical, text)
+
+    def again(self, keys: Keys) -> "Toolkit":
+        """Another one that has made nothing yet, under the same or another key."""
+        return Toolkit(keys, self.options, self.gate, self.rewriter, self.known)
+
+    def recover(self, text: str, attribute: str | None, tries: int = 1) -> str | None:
+        """The value of a ciphertext as it stands in a text, its escapes where they were; None for what is none.
+
+        Args:
+            text: the ciphertext.
+            attribute: of the value.
+            tries: as the outcome says; 1 unless a ciphertext before it was another protected value.
+        """
         hidden, escapes = hide_escapes(text)
-        found = self.fpe.decrypt(hidden, attribute)
+        found = self.fpe.decrypt(hidden, attribute, tries - 1)
         return None if found is None else show_escapes(found, escapes)
 
     @property
     def made(self) -> Mapping[Asked, Outcome]:
         """All that was made, by what was asked."""
         return MappingProxyType(self._made)
+
+    @property
+    def rewritings(self) -> Mapping[Question, Outcome]:
+        """What became of every rewriting that was asked for."""
+        return MappingProxyType(self._rewritten)
 
     def _make(self, asked: Asked, task: Task) -> Outcome:
         """The outcome in a form that may stand there."""
@@ -126,17 +175,24 @@ def _allow(kit: Toolkit, shown: str, task: Task) -> Outcome:
 
 
 def _fpe(kit: Toolkit, shown: str, task: Task) -> Outcome:
-    sealed = kit.fpe.encrypt(shown, task.attribute)
-    if sealed is None:
-        return Outcome("", "redact", cause="format")
-    exception = sealed.exception or ("length" if len(sealed.text) != len(shown) else None)
-    return Outcome(sealed.text, "fpe", exception, reversible=True)
+    """The first ciphertext that is no other protected value; which one it is, is on record as the tries."""
+    for tries in range(1, _ROUNDS + 1):
+        sealed = kit.fpe.encrypt(shown, task.attribute, tries - 1)
+        if sealed is None and tries == 1:
+            return Outcome("", "redact", cause="format")
+        if sealed is not None and not kit.clashes(task, sealed.text):
+            longer = "length" if len(sealed.text) != len(shown) else None
+            exception = sealed.exception or longer or ("collision" if tries > 1 else None)
+            return Outcome(sealed.text, "fpe", exception, tries=tries, reversible=True)
+    return Outcome("", "redact", cause="collision", tries=_ROUNDS)
 
 
 def _pseudonym(kit: Toolkit, shown: str, task: Task) -> Outcome:
     made = kit.pseudonyms.make(task.canonical, shown, task.attribute, task.entity)
     if made is None:
         return Outcome("", "redact", cause="format")
+    if kit.clashes(task, made.text):
+        return Outcome("", "redact", cause="collision", tries=made.tries)
     return Outcome(made.text, "pseudonym", "collision" if made.collided else None, tries=made.tries)
 
 
@@ -146,7 +202,7 @@ def _mldp(kit: Toolkit, shown: str, task: Task) -> Outcome:
 
 
 def _rewrite(kit: Toolkit, shown: str, task: Task) -> Outcome:
-    return rewrite(shown, task, kit.options, kit.gate, kit.rewriter)
+    return kit.rewritten(shown, task)
 
 
 _ACTIONS: dict[str, Callable[[Toolkit, str, Task], Outcome]] = {

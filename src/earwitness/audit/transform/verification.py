@@ -9,6 +9,7 @@ from earwitness.audit.forms.skeleton import compact, fold
 from earwitness.audit.transform.dpcheck import dp_inequality
 from earwitness.audit.transform.encoded import hide_escapes
 from earwitness.audit.transform.keys import Keys
+from earwitness.audit.transform.pseudonyms import tokens
 from earwitness.audit.transform.rewriting import remains
 from earwitness.audit.transform.shapes import Spot
 from earwitness.audit.transform.toolkit import Asked, Toolkit
@@ -40,7 +41,7 @@ def verify(kit: Toolkit) -> tuple[Check, ...]:
     made = list(kit.made.items())
     sealed = [m for m in made if m[1].done == "fpe"]
     checks = [
-        _count("fpe_round_trip", sealed, lambda a, o: kit.recover(o.text, a.attribute) == a.shown),
+        _count("fpe_round_trip", sealed, lambda a, o: kit.recover(o.text, a.attribute, o.tries) == a.shown),
         *_wrong_keys(sealed, kit),
         _count("fpe_character_set", sealed, lambda a, o: _signs(o.text) <= _signs(a.shown)),
         _count("fpe_length", sealed, lambda a, o: len(o.text) == len(a.shown)),
@@ -49,6 +50,7 @@ def verify(kit: Toolkit) -> tuple[Check, ...]:
         _removed(made),
         *_inequalities(kit),
         *_tally(made),
+        *_rewritings(list(kit.rewritings.values())),
     ]
     return tuple(checks)
 
@@ -59,11 +61,11 @@ def _count(name: str, made: Made, passes: Callable[[Asked, Outcome], bool], note
 
 def _wrong_keys(sealed: Made, kit: Toolkit) -> Iterator[Check]:
     """Another key gives another value. In a domain of d values one in d - 1 is met by chance: they stand apart."""
-    wrong = Toolkit(Keys(bytes(b ^ 0x5A for b in kit.keys.derive("wrong key"))), kit.options)
+    wrong = kit.again(Keys(bytes(b ^ 0x5A for b in kit.keys.derive("wrong key"))))
     parts = {name: [m for m in sealed if (m[1].exception == "short_domain") is short] for name, short in _DOMAINS}
     for name, part in parts.items():
         note = "a small domain is met by chance" if name.endswith("short_domain") else ""
-        yield _count(name, part, lambda a, o: wrong.recover(o.text, a.attribute) != a.shown, note)
+        yield _count(name, part, lambda a, o: wrong.recover(o.text, a.attribute, o.tries) != a.shown, note)
 
 
 _DOMAINS = (("fpe_wrong_key", False), ("fpe_wrong_key_short_domain", True))
@@ -78,7 +80,7 @@ def _signs(text: str) -> set[str]:
 
 def _deterministic(made: Made, kit: Toolkit) -> Check:
     """A second toolkit of the same key makes the same, in the same order."""
-    again = Toolkit(kit.keys, kit.options)
+    again = kit.again(kit.keys)
     kept = [m for m in made if m[1].done in ("fpe", "pseudonym") or (m[1].done == "mldp" and kit.options.seeded)]
     return _count("determinism", kept, lambda a, o: _again(again, a) == o)
 
@@ -93,11 +95,23 @@ def _distinct(made: Made) -> Check:
     owners: dict[str, set[str]] = {}
     for asked, outcome in made:
         if outcome.done == "pseudonym":
-            value = compact(fold(asked.canonical)) or asked.canonical
-            owners.setdefault(outcome.text.casefold(), set()).add(value)
+            owners.setdefault(outcome.text.casefold(), set()).add(_replaced(asked, outcome.text))
     values = {v for shared in owners.values() for v in shared}
     clashing = {v for shared in owners.values() if len(shared) > 1 for v in shared}
     return Check("pseudonym_distinct", len(values - clashing), len(values))
+
+
+def _replaced(asked: Asked, text: str) -> str:
+    """What a pseudonym stood for: the words shown, in any order; the value's own where those are no part of it.
+
+    `Roe, Ann` is `Ann Roe`, and two persons of one surname have in common what stands for the surname alone. A
+    reference stands for the whole value, whatever of it is shown.
+    """
+    if text.startswith("ref-"):
+        return compact(fold(asked.canonical or asked.shown))
+    shown, own = tokens(asked.shown), tokens(asked.canonical)
+    part = shown and (set(shown) <= set(own) or not own)
+    return " ".join(sorted(shown if part else own)) or asked.canonical
 
 
 def _removed(made: Made) -> Check:
@@ -123,14 +137,22 @@ def _inequalities(kit: Toolkit) -> Iterator[Check]:
 
 def _tally(made: Made) -> Iterator[Check]:
     """Exceptions and causes of fallbacks, each with how many outcomes it is among."""
-    counts = Counter(
-        name
-        for _, o in made
-        for name in (o.exception and f"exception_{o.exception}", o.cause and f"cause_{o.cause}")
-        if name
-    )
+    counts = Counter(name for _, o in made for name in _noted(o))
     yield from (Check(name, count, len(made)) for name, count in sorted(counts.items()))
-    asked = [o for a, o in made if a.action == "rewrite"]
-    first = sum(o.done == "rewrite" and o.tries == 1 for o in asked)
-    yield Check("rewrite_first_try", first, len(asked))
-    yield Check("rewrite_accepted", sum(o.done == "rewrite" for o in asked), len(asked))
+
+
+def _noted(outcome: Outcome) -> set[str]:
+    """The names that an outcome counts under; a further ciphertext is a collision beside what else it is."""
+    again = outcome.done == "fpe" and outcome.tries > 1
+    exceptions = {outcome.exception, "collision" if again else None} - {None}
+    return {f"exception_{e}" for e in exceptions} | ({f"cause_{outcome.cause}"} if outcome.cause else set())
+
+
+def _rewritings(asked: list[Outcome]) -> Iterator[Check]:
+    """How many values were rewritten, at which try, and why the others were not."""
+    accepted = [o for o in asked if o.done == "rewrite"]
+    yield Check("rewrite_accepted", len(accepted), len(asked))
+    tries = Counter(o.tries for o in accepted)
+    yield from (Check(f"rewrite_at_try_{n}", tries[n], len(asked)) for n in sorted(tries))
+    causes = Counter(o.cause for o in asked if o.cause)
+    yield from (Check(f"rewrite_refused_{cause}", causes[cause], len(asked)) for cause in sorted(causes))

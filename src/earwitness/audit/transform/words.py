@@ -5,12 +5,16 @@ from typing import Literal, NamedTuple, get_args
 # Weakest first, by what is left of the value for a reader without the key: where tasks overlap the strongest wins.
 Action = Literal["allow", "mldp", "fpe", "pseudonym", "rewrite", "redact", "block"]
 # short_domain: a keyed permutation instead of a cipher; length: not as long as the value; long: FF1 instead of FF3-1;
-# collision: a pseudonym was taken, the next one stands; structure: a span over several JSON tokens, or a part of one.
+# collision: a pseudonym was taken, or a replacement was another known value, and the next one stands; structure: a span
+# over several JSON tokens, or a part of one.
 Exception_ = Literal["short_domain", "length", "long", "collision", "structure"]
 # Why a fallback to redaction was taken.
 # format: no form that the operation can keep; encoded: the value stands inside an encoding; number: no number came out
-# where one must stand; key: the value is a key of a JSON object; gate, backstop, no_rule, error, budget: of rewriting.
-Cause = Literal["format", "encoded", "number", "key", "gate", "backstop", "no_rule", "error", "budget"]
+# where one must stand; key: the value is a key of a JSON object; collision: all that was made was another known value;
+# gate, backstop, no_rule, malformed, error, budget: of rewriting.
+Cause = Literal[
+    "format", "encoded", "number", "key", "collision", "gate", "backstop", "no_rule", "malformed", "error", "budget"
+]
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
 EXCEPTIONS: tuple[str, ...] = get_args(Exception_)
