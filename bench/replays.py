@@ -4,6 +4,8 @@ Every shipped condition but presidio (which takes minutes) in both recipient set
 first, after the case was judged again under a policy that forbids a channel on which nothing was sent, and under one
 that lets every value pass between agents. The first of these changes no decision, the second many, so that texts have
 to be made and read again. A key is given, as without one nothing that was encrypted can be used again.
+
+Ratios of replays are of their own seconds, as the case has them on record, without the start of the program.
 """
 
 import os
@@ -17,6 +19,7 @@ from measure import EARWITNESS, Run, run
 from rich.console import Console
 
 from earwitness.audit.replay.condition import shipped
+from earwitness.schema.case import Case
 
 _AGENTLEAK = Path(__file__).resolve().parents[2] / "shared" / "data" / "agentleak_traces" / "traces_3214.tar.xz"
 _SAME = "default: sanitize\nrules:\n  - {id: never-logged, effect: sanitize, channels: [C6]}\n"
@@ -52,8 +55,16 @@ def _measured(folder: Path, archive: Path) -> Iterator[Row]:
     yield Row("replay of all conditions / first audit, CPU", first.cpu / audited.cpu, "x", 1, _told(first))
     for name, taken in (("first replay", first), ("replayed again", again), ("replayed with other decisions", other)):
         yield Row(f"{name}, peak memory", taken.peak, "MB", _MEMORY, _told(taken))
-    yield Row("replayed again under another policy / first replay, CPU", again.cpu / first.cpu, "x", 0.1, _told(again))
-    yield Row("the same with other decisions / first replay, CPU", other.cpu / first.cpu, "x", note=_told(other))
+    took = _seconds(case)
+    for name, seconds, target in (("under another policy", took[1], 0.1), ("with other decisions", took[2], None)):
+        note = f"{seconds:.1f} s of {took[0]:.1f} s"
+        yield Row(f"replayed again {name} / first replay", seconds / took[0], "x", target, note)
+
+
+def _seconds(case: Path) -> list[float]:
+    """What each replay took by itself."""
+    with Case(case, read_only=True) as opened:
+        return [row[0] for row in opened.rows("SELECT seconds FROM runs WHERE stage = 'replay' ORDER BY run")]
 
 
 def _judged(case: Path, policy: str) -> Run:

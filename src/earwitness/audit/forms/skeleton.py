@@ -37,6 +37,7 @@ _LOOKALIKES = {
 # ASCII without letters and digits: what stands between them in a skeleton.
 SIGNS = "".join(chr(c) for c in range(128) if not chr(c).isalnum())
 _NO_SIGNS = dict.fromkeys(map(ord, SIGNS))
+_ASCII = np.frombuffer(bytes(range(128)).lower(), np.uint8).astype(np.uint32)
 
 
 class Skeleton(NamedTuple):
@@ -64,6 +65,8 @@ def fold(text: str) -> str:
 
 def skeleton(codes: Codes) -> Skeleton:
     """The skeletons of texts given as code points."""
+    if codes.max(initial=0) < len(_ASCII):  # most texts; the tables of all code points take a quarter of a second
+        return Skeleton(_ASCII[codes], np.arange(len(codes)))
     tables = _tables()
     at = np.minimum(codes, _LIMIT).astype(np.int64)
     lengths = tables.lengths[at].astype(np.int64)

