@@ -290,17 +290,6 @@ def test_without_an_endpoint_only_answers_at_hand_are_used(case: Case, serve: Ca
     assert texts(case)[0] == "Note 0: [REDACTED]."
 
 
-def test_a_case_from_before_the_table(case: Case, serve: Callable[..., Server]) -> None:
-    case.execute("DROP TABLE rewritings")
-    run(case)
-    case.execute("DROP TABLE rewritings")
-    run(case, serve(general))
-    assert case.count("rewritings") == 3
-
-
-# The command.
-
-
 def test_the_command_warns_and_tells_who_rewrote(
     path: Path, serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

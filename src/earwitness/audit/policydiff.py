@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,20 +112,6 @@ _KEY = ["event", "recipient", "mark"]
 _CELL = ["channel", "attribute", "recipient", "before", "before_rule", "after", "after_rule"]
 
 
-class _UndoError(Exception):
-    """Leaves a case as it was."""
-
-
-@contextmanager
-def _undone(case: Case) -> Iterator[None]:
-    try:
-        with case.transaction():
-            yield
-            raise _UndoError
-    except _UndoError:
-        pass
-
-
 def verdict_changes(case: Case, old: Read, new: Read, values: Sequence[PolicyValue] = ()) -> pl.DataFrame:
     """Confirmed occurrences of a case whose verdict or rule changes; the case stays as it is.
 
@@ -140,7 +125,7 @@ def verdict_changes(case: Case, old: Read, new: Read, values: Sequence[PolicyVal
         channel, attribute, recipient (NULL: nobody known), before, before_rule, after, after_rule, n; a verdict is
         NULL where the policy brings no such value. Most changes of the verdict first.
     """
-    with _undone(case):
+    with case.undone():
         left, right = (_judged(case, one, values) for one in (old, new))
     joined = left.join(right, on=_KEY, how="full", coalesce=True, nulls_equal=True, suffix="_new")
     rows = joined.select(

@@ -24,6 +24,10 @@ MEMORY_LIMIT = "400MB"
 _MAGIC = b"DUCK"
 
 
+class _UndoError(Exception):
+    """Leaves a case as it was."""
+
+
 class Case:
     """An open case. Stages read tables and write tables; use it as a context manager.
 
@@ -118,6 +122,16 @@ class Case:
             self.execute("COMMIT")
         finally:
             self._open = False
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """A transaction of which nothing stays: to try something."""
+        try:
+            with self.transaction():
+                yield
+                raise _UndoError
+        except _UndoError:
+            pass
 
     @contextmanager
     def stage(self, name: str, parameters: dict[str, Any], policy_sha256: str | None = None) -> Iterator[None]:

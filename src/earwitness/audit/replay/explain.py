@@ -6,7 +6,6 @@ condition has changed since, and nothing is explained. The case stays as it is.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -132,20 +131,6 @@ def _found(name: str, replayed: Sequence[str]) -> Condition:
     return condition
 
 
-class _UndoError(Exception):
-    """Leaves a case as it was."""
-
-
-@contextmanager
-def _undone(case: Case) -> Iterator[None]:
-    try:
-        with case.transaction():
-            yield
-            raise _UndoError
-    except _UndoError:
-        pass
-
-
 def explain(case: Case, named: Named, known: Sequence[dict[str, Any]], plans: Sequence[Plan]) -> list[Steps]:
     """Every step of some conditions for one occurrence; the case stays as it is.
 
@@ -161,7 +146,7 @@ def explain(case: Case, named: Named, known: Sequence[dict[str, Any]], plans: Se
     """
     check_current(case)
     stored = {(f["condition"], f["setting"]): f for f in known}
-    with _undone(case):
+    with case.undone():
         _gather(case, named, plans)
         alike = sorted(plans, key=lambda p: (p.condition.detector, p.condition.attributes))
         found = {p.number: step for _, some in groupby(alike, key=_looks) for p, step in _decide(case, named, some)}

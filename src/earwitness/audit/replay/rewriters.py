@@ -25,7 +25,7 @@ from earwitness.audit.transform.toolkit import Question, Toolkit
 from earwitness.audit.transform.words import Outcome, Task
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress
-from earwitness.schema.tables import TABLES, arrow_schema
+from earwitness.schema.tables import arrow_schema
 
 # Answers are written out when so many are new.
 _KEEP_EVERY = 20
@@ -57,8 +57,6 @@ def opened(case: Case, options: JudgeOptions | None) -> Iterator[LlmRewriter | N
         JudgeError: the URL is none.
         MissingExtraError: httpx is not installed.
     """
-    # A case that was imported before there was this table.
-    case.execute(TABLES["rewritings"].ddl)
     if options is None:
         yield None
         return
