@@ -11,7 +11,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from earwitness.audit import ner
@@ -443,6 +443,7 @@ _SAID = st.lists(_WORDS, min_size=1, max_size=12)
 
 
 @settings(max_examples=4)
+@example(said=[["NTM2LTIyLTg0MTc="] * 3])
 @given(said=st.lists(_SAID, min_size=1, max_size=3))
 def test_no_value_is_shown_whatever_was_said(tmp_path_factory: pytest.TempPathFactory, said: list[list[str]]) -> None:
     lines: list[Line] = [event(n, "a", ("b", "c"), f"{n}: {' '.join(words)}") for n, words in enumerate(said)]

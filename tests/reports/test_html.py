@@ -274,6 +274,7 @@ def vault(*values: tuple[str, str]) -> Case:
         ("agent A l i c e S m i t h", "agent [name #f0]"),
         ("Alic\u0435\u200b Smith", "[name #f0]"),
         ("log-QWxpY2UgU21pdGg=.txt", "log-[name #f0].txt"),
+        ("QWxpY2UgU21pdGg= QWxpY2UgU21pdGg and 416c69636520536d697468", "[name #f0] [name #f0] and [name #f0]"),
         ("run%2FAlice%20Smith", "run%2F[name #f0]"),
         ("abc", "abc"),
         ("nobody", "nobody"),

@@ -27,7 +27,7 @@ _GIVEN = f"""
     JOIN sources c ON c.source = s.source
     LEFT JOIN parties p ON p.trace = a.trace AND p.actor = a.agent
     WHERE a.access = 'initial' AND a.agent = coalesce(o.actor, s.actor)
-    QUALIFY row_number() OVER (PARTITION BY s.trace, a.value, a.agent ORDER BY s.seq, m.start) = 1
+    QUALIFY row_number() OVER (PARTITION BY s.trace, a.value, a.agent ORDER BY s.seq, m.start, m.stop) = 1
 """
 _HOLDERS = """
     WITH sure AS (SELECT * FROM told WHERE standing = 'confirmed'), ends AS (
@@ -42,7 +42,7 @@ _HOLDERS = """
     JOIN sure d ON d.event = x.event AND d.value = x.value AND d.recipient = x.recipient
     JOIN ends n ON n.trace = x.trace AND n.value = x.value AND n.recipient = x.recipient
     LEFT JOIN parties p ON p.trace = x.trace AND p.actor = x.recipient
-    ORDER BY x.trace, x.learned_seq, x.recipient
+    ORDER BY x.trace, x.learned_seq, x.recipient, x.value
 """
 # Who sent the value although the record shows nobody giving it to them before.
 _UNTAUGHT = """
@@ -64,7 +64,7 @@ _WINDOWS = """
 """
 _NOBODY = """
     SELECT trace, value, event, channel, sender, dynamic, rule FROM told
-    WHERE standing = 'confirmed' AND recipient IS NULL ORDER BY trace, seq, event
+    WHERE standing = 'confirmed' AND recipient IS NULL ORDER BY trace, seq, event, value
 """
 _FORMS = """
     SELECT m.form, m.tier, t.standing, count(DISTINCT t.event), count(DISTINCT t.trace), min(t.event),
@@ -84,7 +84,7 @@ def find_given(shown: Shown, values: Sequence[int]) -> list[Row]:
     """Who was given some values at the start: rows with `trace`, `value`, `holder`, `position` and `at`."""
     shown.case.execute(_CHOSEN, [list(values)])
     shown.case.execute(_GIVEN)
-    rows = shown.case.rows("SELECT * FROM given ORDER BY trace, seq, agent")
+    rows = shown.case.rows("SELECT * FROM given ORDER BY trace, seq, agent, value")
     return [
         {"trace": trace, "value": value, "holder": agent, "position": position, "at": shown.place(*place)}
         for trace, value, agent, position, *place in rows

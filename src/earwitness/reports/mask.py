@@ -78,7 +78,7 @@ class Mask:
         safe = text.encode("utf-8", "replace").decode()
         return [
             _Hit(int(inner.start[hit.start]), int(inner.stop[hit.stop - 1]), hit.number)
-            for inner in decoded(pa.array([safe], pa.large_string()))
+            for inner in decoded(pa.array([safe], pa.large_string()), everywhere=True)
             for hit in self._hits(inner.text)
         ]
 

@@ -8,7 +8,7 @@ import base64
 import binascii
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -58,10 +58,18 @@ class Decoded:
     stop: Ints
 
 
-def decoded(texts: pa.Array) -> list[Decoded]:
-    """All texts hidden in the contents of a batch."""
+def decoded(texts: pa.Array, *, everywhere: bool = False) -> list[Decoded]:
+    """All texts hidden in the contents of a batch.
+
+    Args:
+        texts: the contents.
+        everywhere: each text at every place where it is hidden, and not at the first alone.
+    """
     return [
-        inner for row in _candidates(texts) for window in _windows(row, texts[row].as_py()) for inner in _all(window)
+        inner
+        for row in _candidates(texts)
+        for window in _windows(row, texts[row].as_py())
+        for inner in _all(window, everywhere)
     ]
 
 
@@ -73,19 +81,25 @@ def _windows(row: int, text: str) -> Iterator[Decoded]:
         yield Decoded(row, piece, "", places, places + 1)
 
 
-def _all(outer: Decoded) -> list[Decoded]:
-    """All that is hidden in a text, each text once, the shallowest first."""
-    known, level, found = {outer.text}, [outer], []
+def _all(outer: Decoded, everywhere: bool) -> list[Decoded]:
+    """All that is hidden in a text, each text once (at each place, if it is to be `everywhere`), shallowest first."""
+    known, level, found = {_key(outer, everywhere)}, [outer], []
     for _ in range(DEPTH):
-        level = [inner for at in level for inner in (*_unescaped(at), *_runs(at)) if _fresh(inner.text, known)]
+        inners = (inner for at in level for inner in (*_unescaped(at), *_runs(at)))
+        level = [inner for inner in inners if _fresh(_key(inner, everywhere), known)]
         found += level
     return found
 
 
-def _fresh(text: str, known: set[str]) -> bool:
-    if text in known:
+def _key(inner: Decoded, everywhere: bool) -> Hashable:
+    placed = everywhere and len(inner.text)
+    return (inner.text, int(inner.start[0]), int(inner.stop[-1])) if placed else inner.text
+
+
+def _fresh(key: Hashable, known: set[Hashable]) -> bool:
+    if key in known:
         return False
-    known.add(text)
+    known.add(key)
     return True
 
 
