@@ -7,11 +7,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from loopback import Answer, Loopback
 
 from earwitness.audit.judge import judge as at_work
 from earwitness.audit.judge.errors import JudgeError
@@ -26,8 +26,7 @@ pytest.importorskip("httpx", reason="the extra [judge] is not installed")
 
 SECRET = "Dave Thompson is going through a divorce"
 KEY = "sk-test-0123456789"
-# What a script says to one request: status, body, seconds to wait, headers.
-Step = tuple[int, Any, float, dict[str, str]]
+Step = Answer
 
 
 def completion(content: str, tokens: int | None = 100) -> dict[str, Any]:
@@ -47,37 +46,13 @@ def status(code: int, **headers: str) -> Step:
     return code, {"error": {"message": f"no, {SECRET}, {KEY}"}}, 0.0, headers
 
 
-class Server:
+class Server(Loopback):
     """Answers as scripted: a list is used up one by one, its last step again and again; a function sees the body."""
 
     def __init__(self, script: list[Step] | Callable[[dict[str, Any]], Step]) -> None:
         self.script, self.bodies, self.headers = script, list[dict[str, Any]](), list[dict[str, str]]()
         self._lock = threading.Lock()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                code, told, delay, headers = outer.next(self.path, body, dict(self.headers))
-                time.sleep(delay)
-                raw = json.dumps(told).encode() if not isinstance(told, bytes) else told
-                try:
-                    self.send_response(code)
-                    for name, value in {**headers, "content-length": str(len(raw))}.items():
-                        self.send_header(name, value)
-                    self.end_headers()
-                    self.wfile.write(raw)
-                except OSError:
-                    pass
-
-            def log_message(self, *args: object) -> None:
-                """Stay quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        super().__init__(self.next)
 
     def next(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> Step:
         with self._lock:
@@ -88,11 +63,6 @@ class Server:
             if callable(self.script):
                 return self.script(body)
             return self.script[min(len(self.bodies) - 1, len(self.script) - 1)]
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from earwitness.audit.replay.condition import Condition, find, shipped
 from earwitness.audit.replay.explain import explain, fates, wanted
 from earwitness.audit.replay.explain_names import drop_names, find_named, name_all
 from earwitness.audit.replay.explain_pieces import Cut, cuts, joined_cuts, stretches
-from earwitness.audit.replay.outcome import CAUSES
 from earwitness.audit.replay.replay import Request, replay
 from earwitness.audit.rulesets import DEFAULT, LITERAL
 from earwitness.audit.transform.keys import Keys
@@ -39,7 +38,7 @@ from earwitness.reports.shown import Shown
 from earwitness.schema.case import Case
 from earwitness.schema.errors import CaseError, InputError
 from earwitness.schema.model import Actor, Event, Line, Trace
-from earwitness.schema.words import GRADES
+from earwitness.schema.words import CAUSES, GRADES
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "replay"
 TEN = GOLDEN / "ten-events"

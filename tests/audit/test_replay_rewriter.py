@@ -3,13 +3,13 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from click.testing import CliRunner
+from loopback import Answer, Loopback
 
 from earwitness.audit.judge.errors import JudgeError
 from earwitness.audit.judge.options import JudgeOptions
@@ -72,47 +72,23 @@ def case(path: Path) -> Iterator[Case]:
         yield case
 
 
-class Server:
+class Server(Loopback):
     """Answers each question by a function of it, and keeps the questions. An answer is a status or a rewriting."""
 
     def __init__(self, says: Callable[[dict[str, Any]], int | str], together: int = 1) -> None:
         self.questions: list[dict[str, Any]] = []
         self.keys: set[str | None] = set()
-        meeting = threading.Barrier(together)
-        outer = self
+        self._says, self._meeting = says, threading.Barrier(together)
+        super().__init__(self.next)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                question = json.loads(body["messages"][1]["content"])
-                outer.questions.append(question)
-                outer.keys.add(self.headers["authorization"])
-                meeting.wait(20)
-                told = says(question)
-                content = told if isinstance(told, str) and told[:1] == "!" else json.dumps({"rewriting": told})
-                self.answer(told if isinstance(told, int) else 200, {"choices": [{"message": {"content": content}}]})
-
-            def answer(self, code: int, told: Any) -> None:
-                raw = json.dumps(told).encode()
-                self.send_response(code)
-                self.send_header("content-length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, *args: object) -> None:
-                """Stay quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
-        self.host = f"127.0.0.1:{self._server.server_address[1]}"
-        self.url = f"http://{self.host}/v1"
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def next(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> Answer:
+        question = json.loads(body["messages"][1]["content"])
+        self.questions.append(question)
+        self.keys.add(headers.get("Authorization"))
+        self._meeting.wait(20)
+        told = self._says(question)
+        content = told if isinstance(told, str) and told[:1] == "!" else json.dumps({"rewriting": told})
+        return told if isinstance(told, int) else 200, {"choices": [{"message": {"content": content}}]}, 0.0, {}
 
     def options(self, model: str = "m", **options: Any) -> JudgeOptions:
         named = {"key": SECRET, "role": "rewriter", "key_variable": "MY_KEY", "backoff": 0.01, "retries": 1}
@@ -130,7 +106,7 @@ def serve() -> Iterator[Callable[..., Server]]:
 
     yield start
     for server in servers:
-        server.stop()
+        server.close()
 
 
 def general(question: dict[str, Any]) -> str:

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from earwitness.audit import ner
 from earwitness.audit.pipeline import audit, read_request
-from earwitness.audit.replay.condition import Condition, Setting, find, parse
+from earwitness.audit.replay.condition import Condition, Mode, Setting, find, parse
 from earwitness.audit.replay.replay import Request, replay
-from earwitness.audit.replay.search import Ask, Mode, search
+from earwitness.audit.replay.search import Ask, search
 from earwitness.audit.rulesets import DEFAULT
 from earwitness.audit.transform.keys import Keys
 from earwitness.ingest.loader import Loader

@@ -1,12 +1,11 @@
 """Verified rewriting: the gate, the backstop, the local generaliser, and a model over a real loopback server."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from loopback import Answer, Loopback
 
 from earwitness.audit.judge.errors import JudgeError
 from earwitness.audit.judge.options import JudgeOptions
@@ -184,41 +183,20 @@ def serve() -> Iterator[Callable[..., "Server"]]:
 
     yield start
     for server in servers:
-        server.stop()
+        server.close()
 
 
-class Server:
+class Server(Loopback):
     """Answers as told, the last answer again and again, and keeps what it was asked."""
 
     def __init__(self, steps: list[Step]) -> None:
-        self.bodies: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-        outer = self
+        self.steps, self.bodies, self.headers = steps, list[dict[str, Any]](), list[dict[str, str]]()
+        super().__init__(self.next)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                outer.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-                outer.headers.append(dict(self.headers))
-                code, told = steps[min(len(outer.bodies), len(steps)) - 1]
-                raw = json.dumps(told).encode()
-                self.send_response(code)
-                self.send_header("content-length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, *args: object) -> None:
-                """Stay quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def next(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> Answer:
+        self.bodies.append(body)
+        self.headers.append(headers)
+        return *self.steps[min(len(self.bodies), len(self.steps)) - 1], 0.0, {}
 
     def rewriter(self, answers: dict[str, str] | None = None, **options: Any) -> LlmRewriter:
         return LlmRewriter(JudgeOptions(self.url, "m", SECRET, retries=2, backoff=0.01, **options), b"key", answers)

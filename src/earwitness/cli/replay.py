@@ -14,6 +14,7 @@ from earwitness.cli.replay_explain import command as explain_command
 from earwitness.cli.replay_export import command as export_command
 from earwitness.cli.replay_list import command as list_command
 from earwitness.cli.replay_search import command as search_command
+from earwitness.cli.replaying import recipients, settings_of
 
 
 class _Replay(click.Group):
@@ -41,14 +42,7 @@ def command() -> None:
 @command.command("run")
 @click.argument("case_path", metavar="CASE", type=PATH)
 @click.option("--condition", "names", multiple=True, help="Name of a shipped condition, or a YAML file; default: all.")
-@click.option(
-    "--recipients",
-    "setting",
-    type=click.Choice(["paper", "extended", "both"]),
-    default="both",
-    show_default=True,
-    help="Which recipients count as known.",
-)
+@recipients("both", "paper", "extended")
 @click.option("--key-file", type=PATH, help="Key of the transforms; else EARWITNESS_KEY, else one for this run.")
 @click.option(
     "--by",
@@ -96,7 +90,7 @@ def run(
     In Python:
       replay(case, Request(list(shipped().values()), read_keys()))
     """
-    from earwitness.audit.replay.condition import SETTINGS, find, shipped
+    from earwitness.audit.replay.condition import find, shipped
     from earwitness.audit.replay.replay import Request, replay
     from earwitness.audit.transform.keys import read_keys
     from earwitness.cli.common import watching
@@ -106,11 +100,10 @@ def run(
 
     conditions = [find(name) for name in names] or list(shipped().values())
     keys = read_keys(key_file)
-    settings = SETTINGS if setting == "both" else (setting,)
     rewriter = _rewriter(asked)
     with audited(case_path) as case:
         with watching(quiet=as_json) as progress:
-            skipped = replay(case, Request(conditions, keys, settings, progress, rewriter(progress)))
+            skipped = replay(case, Request(conditions, keys, settings_of(setting), progress, rewriter(progress)))
         report = replay_report(Shown(case), skipped, keys.note)
         tell(report, partial(print_replay, by=by), as_json=as_json, found=has_residual(report))
 

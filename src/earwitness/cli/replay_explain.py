@@ -6,20 +6,14 @@ import click
 
 from earwitness.cli.common import PATH
 from earwitness.cli.investigating import JSON, REVEAL, tell
+from earwitness.cli.replaying import recipients, settings_of
 
 
 @click.command("explain")
 @click.argument("case_path", metavar="CASE", type=PATH)
 @click.argument("occurrence")
 @click.option("--condition", "names", multiple=True, help="A replayed condition, or its YAML file; default: dynamic.")
-@click.option(
-    "--recipients",
-    "setting",
-    type=click.Choice(["paper", "extended", "both"]),
-    default="paper",
-    show_default=True,
-    help="Which recipients count as known.",
-)
+@recipients("paper", "extended", "both")
 @click.option("--policy", type=PATH, help="The policy file of the audit: rules are told with their lines.")
 @JSON
 @REVEAL
@@ -47,13 +41,11 @@ def command(
     In Python:
       explain(case, named, known, wanted(known, ["dynamic"], ["paper"]))
     """
-    from earwitness.audit.replay.condition import SETTINGS
     from earwitness.cli.labelled import audited
     from earwitness.reports.replay_explain import explained, has_residual
     from earwitness.reports.replay_explain_text import print_explain
     from earwitness.reports.shown import Shown
 
-    settings = SETTINGS if setting == "both" else (setting,)
     with audited(case_path) as case:
-        report = explained(Shown(case, reveal=reveal), occurrence, names, settings, policy)
+        report = explained(Shown(case, reveal=reveal), occurrence, names, settings_of(setting), policy)
         tell(report, print_explain, as_json=as_json, found=has_residual(report))

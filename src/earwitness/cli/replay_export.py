@@ -7,19 +7,14 @@ import click
 
 from earwitness.cli.common import PATH
 from earwitness.cli.investigating import JSON, tell
+from earwitness.cli.replaying import MODE, recipients
 
 
 @click.command("export")
 @click.argument("case_path", metavar="CASE", type=PATH)
 @click.option("--condition", required=True, help="A replayed condition, by its name.")
-@click.option("--recipients", "setting", type=click.Choice(["paper", "extended"]), default="paper", show_default=True)
-@click.option(
-    "--mode",
-    type=click.Choice(["independent", "propagate"]),
-    default="independent",
-    show_default=True,
-    help="Each event by itself, or with what was sanitized not passed on.",
-)
+@recipients("paper", "extended")
+@MODE
 @click.option("-o", "--output", type=PATH, required=True, help="File to write.")
 @click.option("--reveal", is_flag=True, help="Write texts as delivered: what remains stands in clear, else masked.")
 @click.option("--with-values", is_flag=True, help="Write values and rules of the traces, too; needs --reveal.")

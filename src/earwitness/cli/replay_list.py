@@ -7,32 +7,18 @@ import click
 
 from earwitness.cli.common import PATH
 from earwitness.cli.investigating import JSON, tell
-from earwitness.schema.words import CHANNELS
-
-_CAUSES = ("detection_miss", "no_recipient", "policy_gap", "post_transform")
+from earwitness.cli.replaying import MODE, recipients, settings_of
+from earwitness.schema.words import CAUSES, CHANNELS
 
 
 @click.command("list")
 @click.argument("case_path", metavar="CASE", type=PATH)
 @click.option("--condition", "names", multiple=True, help="A replayed condition, by name; default: dynamic.")
-@click.option(
-    "--recipients",
-    "setting",
-    type=click.Choice(["paper", "extended", "both"]),
-    default="paper",
-    show_default=True,
-    help="Which recipients counted as known.",
-)
-@click.option(
-    "--mode",
-    type=click.Choice(["independent", "propagate"]),
-    default="independent",
-    show_default=True,
-    help="Each event by itself, or with what was sanitized not passed on.",
-)
+@recipients("paper", "extended", "both")
+@MODE
 @click.option("--remains/--gone", "remains", default=None, help="Only what is still there, or only what is not.")
 @click.option("--truth", type=click.Choice(["sanitize", "allow"]), help="Only what should become of it.")
-@click.option("--cause", type=click.Choice(_CAUSES), help="Only what remains for this cause.")
+@click.option("--cause", type=click.Choice(CAUSES), help="Only what remains for this cause.")
 @click.option("--attribute", help="Only values of this attribute.")
 @click.option("--channel", type=click.Choice(CHANNELS), help="Only this channel.")
 @click.option("--recipient", help="Only this recipient.")
@@ -54,15 +40,13 @@ def command(case_path: Path, names: tuple[str, ...], setting: str, as_json: bool
     In Python:
       list_report(Shown(case), Asked(["dynamic"], remains=True))
     """
-    from earwitness.audit.replay.condition import SETTINGS
     from earwitness.cli.labelled import audited
     from earwitness.reports.lookup import Actors
     from earwitness.reports.replay_list import Asked, has_listed_residual, list_report, print_list
     from earwitness.reports.shown import Shown
 
-    settings = SETTINGS if setting == "both" else (setting,)
     with audited(case_path) as case:
         if asked["recipient"] is not None:
             asked["recipient"] = Actors(case).find(asked["recipient"])
-        report = list_report(Shown(case), Asked(names, settings, **asked))
+        report = list_report(Shown(case), Asked(names, settings_of(setting), **asked))
         tell(report, print_list, as_json=as_json, found=has_listed_residual(report))

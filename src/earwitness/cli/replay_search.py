@@ -7,6 +7,7 @@ import click
 
 from earwitness.cli.common import PATH
 from earwitness.cli.investigating import JSON, tell
+from earwitness.cli.replaying import MODE, recipients
 
 _FAMILIES = ("detector", "resolution", "fallback", "confidence", "decision", "transform", "rule")
 
@@ -14,14 +15,8 @@ _FAMILIES = ("detector", "resolution", "fallback", "confidence", "decision", "tr
 @click.command("search")
 @click.argument("case_path", metavar="CASE", type=PATH)
 @click.option("--condition", "name", default="dynamic", show_default=True, help="A replayed condition, or its file.")
-@click.option("--recipients", "setting", type=click.Choice(["paper", "extended"]), default="paper", show_default=True)
-@click.option(
-    "--mode",
-    type=click.Choice(["independent", "propagate"]),
-    default="independent",
-    show_default=True,
-    help="Each event by itself, or with what was sanitized not passed on.",
-)
+@recipients("paper", "extended")
+@MODE
 @click.option("--family", "families", multiple=True, type=click.Choice(_FAMILIES), help="Try these only; default: all.")
 @click.option("--steps", type=click.IntRange(0), default=0, show_default=True, help="Make so many changes in turn.")
 @click.option("--write", type=PATH, help="Write the condition after the steps to this file.")

@@ -149,6 +149,23 @@ class Texts:
         return str(self._shelf.get((kept >> _SIZE_BITS, kept & (1 << _SIZE_BITS) - 1)))
 
 
+class Aside:
+    """Something with a text that may lie among `texts`; `kept` is what they gave for it."""
+
+    __slots__ = ("kept", "texts")
+    texts: Texts
+    kept: str | int
+
+    @property
+    def content(self) -> str:
+        """What was said; it may lie on disk."""
+        return self.texts.text(self.kept)
+
+    @content.setter
+    def content(self, text: str) -> None:
+        self.kept = self.texts.keep(text)
+
+
 class Row:
     """Values with their places, in order: the values lie on a shelf, for only one at a time is looked at."""
 

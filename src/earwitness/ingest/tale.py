@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from earwitness.ingest.digests import Digests, digest_of
 from earwitness.ingest.record import Made, Place
-from earwitness.ingest.shelf import Tape, Texts
+from earwitness.ingest.shelf import Aside, Tape, Texts
 from earwitness.ingest.spans.texts import as_text, masked
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Time, Trace
 from earwitness.schema.words import CHANNELS, ActorKind, Channel, Flag, Grade, LossKind, SightingKind
@@ -48,7 +48,7 @@ def said(content: Any) -> str | None:
 
 
 @dataclass(slots=True)
-class Draft:
+class Draft(Aside):
     """An event that may still change: who heard it, and on which channel."""
 
     place: Place
@@ -64,15 +64,6 @@ class Draft:
     flags: tuple[Flag, ...] = ()
     parent: str | None = None
     attributes: dict[str, Any] | None = None
-
-    @property
-    def content(self) -> str:
-        """What was said; it may lie on disk."""
-        return self.texts.text(self.kept)
-
-    @content.setter
-    def content(self, text: str) -> None:
-        self.kept = self.texts.keep(text)
 
     def reach(self, names: Iterable[str], grade: Grade, *, delivered: bool = True) -> None:
         """Add recipients that are not yet there and are not the sender."""

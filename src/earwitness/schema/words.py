@@ -21,11 +21,15 @@ Outcome = Literal["mapped", "duplicate", "ignored", "unknown", "unparseable", "o
 Standing = Literal["confirmed", "possible"]
 Coverage = Literal["leak", "clean", "unverifiable"]
 
+# Why an occurrence remains after a replay; the first that holds.
+Cause = Literal["detection_miss", "no_recipient", "policy_gap", "post_transform"]
+
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
 LOSS_KINDS: tuple[LossKind, ...] = get_args(LossKind)
 LINK_KINDS: tuple[LinkKind, ...] = get_args(LinkKind)
+CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 CHANNEL_TITLES: dict[Channel, str] = {
     "C1": "final output to the user",

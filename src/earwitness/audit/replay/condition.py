@@ -14,6 +14,7 @@ from earwitness.schema.yamlerrors import told_as
 Detector = Literal["replayed", "presidio", "oracle", "none"]
 Decision = Literal["allow_all", "all_detected", "static", "dynamic", "topology-reachable", "topology-forwarded"]
 Setting = Literal["paper", "extended"]
+Mode = Literal["independent", "propagate"]
 Fallback = Literal["field", "closed"]
 Transform = Literal["fpe", "pseudonym", "mldp", "rewrite", "redact", "block"]
 

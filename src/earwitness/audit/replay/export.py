@@ -16,9 +16,9 @@ Temporary tables:
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from earwitness.audit.replay.condition import Setting
+from earwitness.audit.replay.condition import Mode, Setting
 from earwitness.audit.replay.introduced import find_introduced, reasons
 from earwitness.audit.replay.reread import hold_back_evidence
 from earwitness.audit.replay.unpassed import cut_unpassed
@@ -26,7 +26,6 @@ from earwitness.audit.rulesets import RuleSet
 from earwitness.schema.case import Case
 from earwitness.schema.errors import CaseError
 
-Mode = Literal["independent", "propagate"]
 # What stands in the place of a text that nobody gets to see.
 WITHHELD = "[withheld]"
 

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from earwitness.schema.case import Case
+from earwitness.schema.words import CAUSES
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 # 0 stands for no action: nothing was found.
 ACTIONS = ("", "allow", "fpe", "pseudonym", "mldp", "rewrite", "redact", "block")
-CAUSES = ("detection_miss", "no_recipient", "policy_gap", "post_transform")
 
 # By what occurrences are told apart, whatever a plan does to them.
 _OCCURRENCES = """

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from earwitness.audit.replay.facts import ACTIONS, CAUSES, Bools, Facts, Groups, Ints, read_facts
+from earwitness.audit.replay.facts import ACTIONS, Bools, Facts, Groups, Ints, read_facts
 from earwitness.audit.stats import mcnemar_corrected, mcnemar_exact, wilson
 from earwitness.schema.case import Case
 from earwitness.schema.tables import arrow_schema
+from earwitness.schema.words import CAUSES
 
 ROUNDS, SEED = 1_000, 20_260_101
 MODES: dict[str, Callable[[Facts], Bools]] = {

@@ -18,6 +18,7 @@ from earwitness.audit.decide import decide, in_force
 from earwitness.audit.detect import Tiers, detect
 from earwitness.audit.promote import lacking
 from earwitness.audit.replay.apart import apart, carry
+from earwitness.audit.replayed.detector import looked_for_names
 from earwitness.audit.rulesets import RuleSet
 from earwitness.schema.case import Case
 
@@ -142,6 +143,5 @@ def _measure(case: Case, rules: RuleSet, notice: str) -> None:
 
 def _tiers(case: Case) -> Tiers:
     """What looked for values in the audit; a judge is asked by none but who asks for it."""
-    ner = bool(decode(case.meta("replayed") or "{}").get("ner"))
     told = decode(case.meta("detected") or "[]")
-    return Tiers(recognize=bool(told[1]) if told else True, ner=ner, semantic=())
+    return Tiers(recognize=bool(told[1]) if told else True, ner=looked_for_names(case), semantic=())

@@ -19,7 +19,6 @@ from earwitness.schema.case import MEMORY_LIMIT, Case
 from earwitness.schema.policy import Policy
 
 _MEMORY = "250MB"
-CAUSES = ("detection_miss", "no_recipient", "policy_gap", "post_transform")
 
 PREPARE = (
     """

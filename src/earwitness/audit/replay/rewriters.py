@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 
 from earwitness.audit.judge.options import JudgeOptions
 from earwitness.audit.replay.anonymizer import PresidioKit
 from earwitness.audit.replay.condition import Condition, Way
+from earwitness.audit.replayed.detector import looked_for_names
 from earwitness.audit.transform.encoded import hide_escapes, is_encoded
 from earwitness.audit.transform.gate import DetectorGate
 from earwitness.audit.transform.keys import Keys
@@ -89,8 +89,7 @@ def toolkits(
 
 def gate_of(case: Case) -> DetectorGate:
     """The gate: what the replayed detector is here, and the methods of the semantic tier that the audit ran."""
-    before = msgspec.json.decode(case.meta("replayed") or "{}")
-    return DetectorGate([row[0] for row in case.rows(_METHODS)], ner=bool(before.get("ner")))
+    return DetectorGate([row[0] for row in case.rows(_METHODS)], ner=looked_for_names(case))
 
 
 def known_of(case: Case) -> Known:

@@ -7,10 +7,10 @@ places and what stored replays measured are all that is read.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from earwitness.audit.decide import in_force
-from earwitness.audit.replay.condition import Condition, Setting
+from earwitness.audit.replay.condition import Condition, Mode, Setting
 from earwitness.audit.replay.replay import rules_in_force
 from earwitness.audit.replay.search_bench import clear, lay_out
 from earwitness.audit.replay.search_facts import Bools, Facts
@@ -19,12 +19,12 @@ from earwitness.audit.replay.search_standing import Standing
 from earwitness.audit.replay.search_steps import Step, entered
 from earwitness.audit.replay.search_variants import VARIANTS
 from earwitness.audit.replay.search_words import FAMILIES, Change, State, condition_file, keys_changed
+from earwitness.audit.replayed.detector import looked_for_names
 from earwitness.audit.stats import wilson
 from earwitness.schema.case import Case
 from earwitness.schema.errors import InputError
 
 Row = dict[str, Any]
-Mode = Literal["independent", "propagate"]
 TRIED: dict[str, Callable[[Standing], Iterator[Change]]] = {**VARIANTS, "rule": rules}
 
 
@@ -167,7 +167,7 @@ def _left_out(s: Standing, ask: Ask) -> Iterator[Row]:
             yield {"what": "presidio", "why": "not scanned", "run": f"{again} --condition presidio"}
         if "replayed" not in s.bench.detectors:
             yield {"what": "recognizers", "why": "not scanned", "run": f"{again} --condition dynamic"}
-        if not (s.bench.case.meta("replayed") or "").count('"ner":"'):
+        if not looked_for_names(s.bench.case):
             yield {"what": "ner", "why": "not scanned", "run": f"earwitness audit --case CASE --ner, then {again}"}
     why = why_none(s)
     if "rule" in ask.families and why:

@@ -14,11 +14,9 @@ Temporary tables, all by set operations:
 
 from collections.abc import Callable
 
-from msgspec.json import decode
-
 from earwitness.audit.replay.condition import Condition, Detector
 from earwitness.audit.replay.presidio import find_presidio
-from earwitness.audit.replayed.detector import replayed
+from earwitness.audit.replayed.detector import looked_for_names, replayed
 from earwitness.audit.rulesets import RuleSet
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress
@@ -139,8 +137,7 @@ def look(case: Case, condition: Condition, rules: RuleSet, progress: Progress) -
 
 def _recognize(case: Case, progress: Progress) -> None:
     # If an audit looked for names, too, so does what is replayed.
-    before = decode(case.meta("replayed") or "{}")
-    replayed(case, bool(before.get("ner")), progress)
+    replayed(case, looked_for_names(case), progress)
 
 
 def _nothing(case: Case, progress: Progress) -> None:

@@ -43,6 +43,11 @@ def replayed(case: Case, ner: bool = False, progress: Progress = silent) -> int:
     return case.count("detections")
 
 
+def looked_for_names(case: Case) -> bool:
+    """Whether the last look was for names of persons and places, too."""
+    return bool(msgspec.json.decode(case.meta("replayed") or "{}").get("ner"))
+
+
 def _state(case: Case, names: NameFinder | None) -> str:
     """What was looked at, and with what."""
     sizes = [case.count(t) for t in ("contents", "events", "sightings", "sources")]

@@ -7,7 +7,7 @@ from typing import Any
 
 from earwitness.ingest.langchain.messages import clean
 from earwitness.ingest.record import Emit, Made, Place
-from earwitness.ingest.shelf import Texts
+from earwitness.ingest.shelf import Aside, Texts
 from earwitness.ingest.spans.texts import flags_of
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Trace
 from earwitness.schema.words import CHANNELS, ActorKind, Channel, Flag, Grade, LossKind, SightingKind
@@ -22,7 +22,7 @@ _RUNGS = ("declared", "attribute", "node", "structural")
 
 
 @dataclass(eq=False, slots=True)
-class Draft:
+class Draft(Aside):
     """An event that is not told yet."""
 
     channel: Channel
@@ -39,15 +39,6 @@ class Draft:
     attributes: dict[str, Any] | None = None
     delivered: bool = True
     id: str = ""
-
-    @property
-    def content(self) -> str:
-        """What was said; it may lie on disk."""
-        return self.texts.text(self.kept)
-
-    @content.setter
-    def content(self, text: str) -> None:
-        self.kept = self.texts.keep(text)
 
 
 @dataclass(eq=False, slots=True)
