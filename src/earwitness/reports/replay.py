@@ -293,7 +293,8 @@ def _sentence(console: Console, find: _Find, setting: str) -> None:
         )
         told.append(f"keeps {times} the authorised occurrences")
     missed = find("dynamic", setting, "cause_detection_miss")
+    found = [f"dynamic {'; '.join(told)}"] if told else []
     if missed:
-        told.append(f"{percent(missed['rate'])} % of what it leaves was never detected")
-    if told:
-        dim(console, f"{setting}: dynamic {'; '.join(told)}")
+        found.append(f"{percent(missed['rate'])} % of what {'it' if told else 'dynamic'} leaves was never detected")
+    if found:
+        dim(console, f"{setting}: {'; '.join(found)}")
