@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -122,6 +122,22 @@ class Case:
             self.execute("COMMIT")
         finally:
             self._open = False
+
+    @contextmanager
+    def setting(self, name: str, value: str, back: str) -> Iterator[None]:
+        """A setting of DuckDB for a while; `back` is what it is again afterwards, whatever happens."""
+        self.execute(f"SET {name} = '{value}'")
+        try:
+            yield
+        except BaseException:
+            with suppress(duckdb.Error):  # a transaction that failed takes no statement any more
+                self.execute(f"SET {name} = '{back}'")
+            raise
+        self.execute(f"SET {name} = '{back}'")
+
+    def confined(self, memory: str) -> AbstractContextManager[None]:
+        """Less memory for a while than DuckDB may keep else."""
+        return self.setting("memory_limit", memory, MEMORY_LIMIT)
 
     @contextmanager
     def undone(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from earwitness.schema.case import MEMORY_LIMIT, Case
+from earwitness.schema.case import Case
 
 _MEMORY = "200MB"
 _ROWS = 20_000
@@ -16,14 +16,14 @@ _ROWS = 20_000
 @contextmanager
 def apart(case: Case, tables: Mapping[str, str]) -> Iterator[Case]:
     """An empty case in a file that is gone afterwards, its tables filled by queries over `case`."""
-    case.execute(f"SET memory_limit = '{_MEMORY}'")
-    try:
-        with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "apart.duckdb") as other:
-            other.execute(f"SET memory_limit = '{_MEMORY}'")
-            carry(case, other, tables)
-            yield other
-    finally:
-        case.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    with (
+        case.confined(_MEMORY),
+        tempfile.TemporaryDirectory(prefix="earwitness-") as folder,
+        Case(Path(folder) / "apart.duckdb") as other,
+        other.confined(_MEMORY),
+    ):
+        carry(case, other, tables)
+        yield other
 
 
 def carry(source: Case, target: Case, tables: Mapping[str, str]) -> None:

@@ -4,22 +4,18 @@ What the audit does to texts is done to them, with the same values in the same s
 included. Values split over messages are looked for in what each sender would have sent, in its order.
 """
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
-
-import pyarrow as pa
 
 from earwitness.audit.match_forms import match_forms
 from earwitness.audit.match_literal import match_literally
 from earwitness.audit.promote import soften
+from earwitness.audit.replay.apart import apart
 from earwitness.audit.replay.condition import Plan
 from earwitness.audit.replay.ordering import as_written
 from earwitness.audit.rulesets import RuleSet
-from earwitness.schema.case import MEMORY_LIMIT, Case
+from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress
 
-_MEMORY = "200MB"
 # Every text that somebody received, as it was recorded, and what stands in its place under plans.
 _MAIL = """
     CREATE OR REPLACE TEMP TABLE rp_mail AS
@@ -83,6 +79,7 @@ _EVENTS = """
     SELECT copy AS event, trace, seq, channel, stream::VARCHAR AS sender, content FROM rp_here ORDER BY copy
 """
 _TRACES = "SELECT * FROM traces WHERE trace IN (SELECT trace FROM rp_here)"
+_TABLES = {"traces": _TRACES, "vault": _VAULT, "contents": _CONTENTS, "events": _EVENTS}
 # Matches of whole texts that were measured before stand already.
 _KEEP = """
     INSERT INTO replay_matches
@@ -130,12 +127,9 @@ def measure_again(case: Case, plans: Sequence[Plan], rules: RuleSet, progress: P
         case.execute(f"DROP TABLE IF EXISTS {table}")
     copies = case.count("rp_copy")
     if copies:
-        # Two cases are open here: each has to do with less.
-        case.execute(f"SET memory_limit = '{_MEMORY}'")
         for first, last in case.rows(_GROUPS):
             case.execute("CREATE OR REPLACE TEMP TABLE rp_here AS " + _HERE.format(first=first, last=last))
             _group(case, rules, progress)
-        case.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         case.execute(_SEEN)
         case.execute("DROP TABLE rp_here")
     case.execute("DROP TABLE rp_copy")
@@ -143,9 +137,7 @@ def measure_again(case: Case, plans: Sequence[Plan], rules: RuleSet, progress: P
 
 
 def _group(case: Case, rules: RuleSet, progress: Progress) -> None:
-    with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "again.duckdb") as again:
-        again.execute(f"SET memory_limit = '{_MEMORY}'")
-        _fill(case, again)
+    with apart(case, _TABLES) as again:
         _match(again, rules, progress)
         _collect(case, again)
 
@@ -154,12 +146,6 @@ _SEEN = """
     INSERT INTO replay_streams SELECT DISTINCT ON (stream) stream, trace, sender FROM rp_stream
     WHERE stream NOT IN (SELECT stream FROM replay_streams)
 """
-
-
-def _fill(case: Case, again: Case) -> None:
-    for table, query in (("traces", _TRACES), ("vault", _VAULT), ("contents", _CONTENTS), ("events", _EVENTS)):
-        for batch in case.con.sql(query).to_arrow_reader(20_000):
-            again.insert(table, pa.Table.from_batches([batch]))
 
 
 def _match(again: Case, rules: RuleSet, progress: Progress) -> None:

@@ -15,7 +15,7 @@ from earwitness.audit.replay.downstream import find_downstream
 from earwitness.audit.replay.judging import resolved
 from earwitness.audit.replay.ordering import as_written
 from earwitness.audit.rulesets import RuleSet
-from earwitness.schema.case import MEMORY_LIMIT, Case
+from earwitness.schema.case import Case
 from earwitness.schema.policy import Policy
 
 _MEMORY = "250MB"
@@ -178,14 +178,13 @@ def conclude(case: Case, plans: list[Plan], policy: Policy, rules: RuleSet) -> i
     for plan in plans:
         case.execute("INSERT INTO rp_plan VALUES (?, ?, ?)", [plan.number, plan.condition.name, plan.setting])
     # What the transforms hold is in memory, too.
-    case.execute(f"SET memory_limit = '{_MEMORY}'")
-    with as_written(case):
-        case.execute(_LEFT.format(floor=floor(policy.confidence, "o.channel")))
-    if rules.forms and case.one("SELECT count(*) FROM vault WHERE subject IS NOT NULL"):
-        for plan in plans:
-            _mistake(case, plan)
-    find_downstream(case)
-    for statement in (_SPOTS_ALL, _DONE, _WRITE, _DELIVERIES):
-        case.execute(statement)
-    case.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    with case.confined(_MEMORY):
+        with as_written(case):
+            case.execute(_LEFT.format(floor=floor(policy.confidence, "o.channel")))
+        if rules.forms and case.one("SELECT count(*) FROM vault WHERE subject IS NOT NULL"):
+            for plan in plans:
+                _mistake(case, plan)
+        find_downstream(case)
+        for statement in (_SPOTS_ALL, _DONE, _WRITE, _DELIVERIES):
+            case.execute(statement)
     return case.count("replays")
