@@ -5,6 +5,7 @@ the adapter names; after a later request of the user it may be any, so nobody is
 """
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue
@@ -55,6 +56,11 @@ class Talk:
         self._unnamed: deque[tuple[str | None, str]] = deque()
         self._calls = 0
         self._callee: str | None = None
+        self._refusals = {_NOT_ALLOWED}
+
+    def refuses(self, texts: Iterable[str]) -> None:
+        """Texts that were given back for calls that were not made."""
+        self._refusals.update(texts)
 
     def tell(
         self, raw: Any, at: At, *, agent: str | None = None, target: str | None = None, callee: str | None = None
@@ -146,7 +152,7 @@ class Talk:
         if target:
             self._hand_over(call_id, target, at, call.agent if call else self.agent)
             return
-        refused = call is not None and (hands_off(call.tool) or part.text == _NOT_ALLOWED)
+        refused = call is not None and (hands_off(call.tool) or part.text in self._refusals)
         flags: tuple[Flag, ...] = ("failed",) if part.id in self._failed else ()
         agent = None if call else self.agent
         self.dialogue.result(call_id, part.text, at, agent=agent, tool=part.name, flags=flags, denied=refused)

@@ -5,7 +5,8 @@ its stream, or by `RunState.to_json()`. Items name their agent. What agents call
 items, only what they were asked and answered: as messages where `tool_origin` says that the tool is an agent, or an
 agent of the run has the tool's name, else as tool call and result. An agent that takes over is given the history,
 unless the application filters it, which the items do not show. A run state holds the application's shared context as
-it was at the end; who wrote what into it is not recorded.
+it was at the end; who wrote what into it is not recorded. It also holds what guardrails did: calls they refused and
+answers they held back reached nobody. Items and stream events alone do not tell these from others.
 
 Obtained by: `result.new_items` or `stream_events()` dumped, or `RunState.to_json()`.
 Versions tried: openai-agents 0.24.0 (run state 1.21).
@@ -17,6 +18,7 @@ from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.runguards import RunGuards
 from earwitness.ingest.spans.identity import clean_name
 from earwitness.ingest.spans.texts import as_text
 from earwitness.ingest.talk import Talk
@@ -149,7 +151,8 @@ class _Reader:
         trace = trace_of_file(self.context, "openai-agents")
         attributes = {k: v for k, v in known.items() if v} or None
         head = Trace(id=trace, framework="openai-agents", observable=_OBSERVABLE, attributes=attributes)
-        run = Talk(Dialogue(head, At(place)), None)
+        run, guards = Talk(Dialogue(head, At(place)), None), RunGuards(state)
+        run.refuses(guards.refusals)
         for name in _agents(state):
             run.dialogue.knows(name)
         given = state.get("original_input")
@@ -162,9 +165,10 @@ class _Reader:
             unknown += not (isinstance(item, dict) and self._told(run, item, where))
         for item in _interruptions(state):
             self._paused(run, item, At(place.at("/current_step")))
-        yield from run.dialogue.finish()
+        yield from guards.withhold(run.dialogue.finish())
         if unknown:
             run.dialogue.lose("dropped", None, "run items of a kind that is not known", place, unknown)
+        guards.tell(run.dialogue, place)
         self._show_context(run.dialogue, state.get("context"), place)
         yield from run.dialogue.drain()
 
