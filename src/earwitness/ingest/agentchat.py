@@ -4,6 +4,7 @@ A message names its source and hardly ever its hearers. What a tool call was (a 
 from what came after it, so messages are kept until the end of the run and told then.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,8 @@ from earwitness.schema.model import Delivery
 from earwitness.schema.words import Grade
 
 _MEMORY, _EXECUTOR = "memory", "code_executor"
+# What an agent is answered that asked for a tool that it does not have.
+_NO_TOOL = re.compile(r"Error: (?:tool '.*' not found in any workbench|The tool '.*' is not available\.)", re.DOTALL)
 
 Audience = Callable[[Message], tuple[str, ...]]
 
@@ -61,6 +64,7 @@ class Chat:
     _agents: set[str] = field(default_factory=set)
     _handoffs: set[str] = field(default_factory=set)
     _failed: set[str] = field(default_factory=set)
+    _missing: set[str] = field(default_factory=set)
     _said: dict[bytes, Draft] = field(default_factory=dict)
 
     def take(self, message: Message, place: Place) -> bool:
@@ -105,7 +109,9 @@ class Chat:
                 self._agents.add(source)
             if kind == "ToolCallExecutionEvent":
                 results[message["source"]] = parts_of(message)
-                self._failed |= {str(part.get("call_id")) for part in parts_of(message) if part.get("is_error")}
+                failed = {str(part.get("call_id")): part for part in parts_of(message) if part.get("is_error")}
+                self._failed |= failed.keys()
+                self._missing |= {i for i, p in failed.items() if _NO_TOOL.fullmatch(str(p.get("content")))}
             elif kind == "HandoffMessage":
                 self._handoffs |= handed_over(results.get(message["source"], []), message)
 
@@ -213,10 +219,12 @@ class Chat:
         )
 
     def _is_idle(self, call: Call) -> bool:
-        """Whether a call asked for a handoff that did not take place: it failed, or control went elsewhere."""
-        return hands_off(call.name) and (
-            call.id in self._failed or in_tool_name(call.name, self._agents) in self._agents - {call.caller}
-        )
+        """Whether nobody got a call: there is no such tool, or it asked for a handoff that did not take place, for it
+        failed or control went elsewhere.
+        """
+        elsewhere = in_tool_name(call.name, self._agents) in self._agents - {call.caller}
+        unmoved = hands_off(call.name) and (elsewhere or call.id in self._failed)
+        return unmoved or call.id in self._missing
 
     def _answer(self, part: dict[str, Any], message: Message, place: Place) -> None:
         key, text, caller = str(part.get("call_id") or ""), said(part.get("content")), named(message["source"])
@@ -227,13 +235,14 @@ class Chat:
             self._open.remove(call)
             self._answer_caller(call, text, message, place)
             return
+        tool = None if key in self._missing else named(part.get("name")) or self._name_of(key)
         self.tale.event(
             place.at("/content"),
             "C4",
             text,
             key=f"{key or message['id']}:result",
             kind="tool_result",
-            sender=self.tale.actor(named(part.get("name")) or self._name_of(key), "tool"),
+            sender=self.tale.actor(tool, "tool"),
             to=one_hearer(self.tale.actor(caller)),
             time=message.get("created_at"),
             flags=("failed",) if part.get("is_error") else (),

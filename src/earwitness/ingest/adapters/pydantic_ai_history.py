@@ -23,6 +23,8 @@ _OBSERVABLE: tuple[Channel, ...] = ("C1", "C3", "C4", "C6")
 _AGENT = "assistant"
 _CALLS = ("tool-call", "builtin-tool-call", "native-tool-call")
 _RETURNS = ("tool-return", "builtin-tool-return", "native-tool-return")
+# The model asked for a tool that the agent does not have.
+_NO_TOOL = "Unknown tool name: "
 _FILES = ("image-url", "audio-url", "video-url", "document-url", "binary", "file")
 
 
@@ -127,7 +129,8 @@ def _retry(told: Dialogue, part: dict[str, Any], at: At) -> None:
     """What a tool, or the check of an output, objected."""
     text = as_text(part.get("content"))
     if part.get("tool_name"):
-        told.result(part.get("tool_call_id"), text, at, agent=_AGENT, tool=part["tool_name"], flags=("failed",))
+        call_id, tool, missing = part.get("tool_call_id"), part["tool_name"], text.startswith(_NO_TOOL)
+        told.result(call_id, text, at, agent=_AGENT, tool=tool, flags=("failed",), denied=missing)
     else:
         told.think(None, text, at, kind="retry")
 

@@ -26,6 +26,8 @@ _MACHINE = re.compile(
 _DENIED = re.compile(
     r"The user doesn't want to (proceed|take this action)|\[Request interrupted by user for tool use"
     r"|Permission to use \S+ (with|has been denied)|Claude requested permissions"
+    r"|PreToolUse:\S+ hook (error|returned blocking error)|Hook PreToolUse:\S+ denied this tool"
+    r"|<tool_use_error>(Error: No such tool available|Blocked: )"
 )
 
 
@@ -210,6 +212,7 @@ class _Teller:
         flags = ("failed",) if block.failed else ()
         channel: Channel = "C5" if tool in BOARD_TOOLS else "C4"
         sender, kind = BOARD if tool in BOARD_TOOLS else tool, "tool_result"
+        sender = None if call and _is_denied(call) else sender
         if call and tool in MAKERS and not entry.asynchronous and not block.failed:
             child = self._child(call, call.block.input if isinstance(call.block.input, dict) else {})
             channel, sender, kind = "C2", child[0].actor if child else None, "answer"
@@ -298,5 +301,10 @@ def _kind(entry: Entry, text: str) -> SightingKind:
 
 def _aimed(call: Call, name: str) -> tuple[Delivery, ...]:
     """A recipient, unless the user or a rule forbade the call."""
-    denied = call.result is not None and call.result.failed and _DENIED.match(call.result.text.strip())
-    return (undelivered(name),) if denied else (Delivery(name),)
+    return (undelivered(name),) if _is_denied(call) else (Delivery(name),)
+
+
+def _is_denied(call: Call) -> bool:
+    """Whether a person, a rule or a hook kept a call from being made."""
+    answer = call.result
+    return answer is not None and answer.failed and _DENIED.match(answer.text.strip()) is not None

@@ -1,9 +1,10 @@
 """What the threads of a run say; a spawned thread is told where it was spawned."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.chronicle import USER, Chronicle, folded, name_of, text_of
+from earwitness.ingest.chronicle import USER, Chronicle, folded, name_of, text_of, undelivered
 from earwitness.ingest.codex.items import Item, parts_text, without_twins
 from earwitness.ingest.codex.threads import MAIN, Run, Thread
 from earwitness.ingest.record import Emit, Made, Skip
@@ -14,6 +15,14 @@ PLAN = "plan"
 SPAWN = "spawn_agent"
 SENDS = ("send_input", "send_message", "followup_task", "assign_task")
 WAITS = ("wait", "wait_agent", "close_agent")
+# What is given back in place of a result where a person, a rule, a hook or a reviewer forbade the call, or there is no
+# such tool: nothing was run.
+_REFUSED = re.compile(
+    r"(?:exec command|patch) rejected(?: by user|: )|`[^\n]*` rejected: |exec_command failed for .*Rejected\("
+    r"|approval policy is .{1,80}; reject command|approval required by policy, but |user (?:rejected|cancelled) MCP"
+    r"|This action was rejected due to unacceptable risk|Command blocked by PreToolUse hook|unsupported call: ",
+    re.DOTALL,
+)
 _ROLES = {"user": "initial", "system": "initial", "developer": "initial", "history": "history"}
 
 
@@ -40,6 +49,8 @@ class _Teller:
         self.children = {t.spawned_by: t for t in run.threads if t.spawned_by and t.parent}
         self.told: set[str] = set()
         self.calls: dict[str, str] = {}
+        items = (item for thread in run.threads for item in thread.items)
+        self.refused = {i.call for i in items if i.kind == "output" and _REFUSED.match(i.text)}
 
     def thread(self, thread: Thread) -> Iterator[Emit]:
         if thread.id in self.told:
@@ -99,19 +110,24 @@ class _Teller:
     def _call(self, who: str, item: Item) -> Iterator[Emit]:
         self.calls[item.call] = item.tool
         given = item.arguments if isinstance(item.arguments, dict) else {}
-        common: dict[str, Any] = {"sender": who, "id": item.call or None, "time": item.time}
+        flags = ("not_delivered",) if item.call in self.refused else ()
+        common: dict[str, Any] = {"sender": who, "id": item.call or None, "time": item.time, "flags": flags}
         if item.tool == SPAWN or item.tool in SENDS:
             text = parts_text(given.get("message") or given.get("prompt") or given.get("items")) or item.text
             kind = "delegation" if item.tool == SPAWN else "message"
             yield from self.book.event(item.place, "C2", text, to=self._target(item, given), kind=kind, **common)
         elif item.tool == "apply_patch":
-            yield from self.book.event(item.place, "C7", item.text, to=(FILES,), kind=item.tool, **common)
+            yield from self.book.event(item.place, "C7", item.text, to=self._to(item, FILES), kind=item.tool, **common)
         elif item.tool == "update_plan":
-            yield from self.book.event(item.place, "C5", item.text, to=(PLAN,), kind=item.tool, **common)
+            yield from self.book.event(item.place, "C5", item.text, to=self._to(item, PLAN), kind=item.tool, **common)
         else:
-            yield from self.book.event(item.place, "C3", item.text, to=(item.tool,), kind="tool_call", **common)
+            to = self._to(item, item.tool)
+            yield from self.book.event(item.place, "C3", item.text, to=to, kind="tool_call", **common)
         if item.call in self.children:
             yield from self.thread(self.children[item.call])
+
+    def _to(self, item: Item, name: str) -> tuple[Delivery, ...]:
+        return (undelivered(name) if item.call in self.refused else Delivery(name),)
 
     def _target(self, item: Item, given: dict[str, Any]) -> tuple[Delivery, ...]:
         child = self.children.get(item.call)
@@ -119,11 +135,14 @@ class _Teller:
             return (Delivery(self.names[child.id], "structural"),)
         keys = ("target", "id", "agent_id", "to", "task_name", "name", "agent_type")
         name = next((n for n in (name_of(given.get(k)) for k in keys) if n), None)
-        return (Delivery(self.names.get(name, name)),) if name else ()
+        return self._to(item, self.names.get(name, name)) if name else ()
 
     def _output(self, who: str, item: Item) -> Iterator[Made]:
         tool = self.calls.get(item.call)
-        if item.failed:
+        refused = item.call in self.refused
+        if refused:
+            yield self.book.loss(item.place, "failed_call", "C3", "a tool call was denied")
+        elif item.failed:
             yield self.book.loss(item.place, "failed_call", "C4", "a tool call failed")
         if tool in WAITS and self._is_answer(item):
             yield from self.book.shown(item.place, who, item.text, "result", item.time)
@@ -132,7 +151,7 @@ class _Teller:
             item.place,
             "C4",
             item.text,
-            sender=tool,
+            sender=None if refused else tool,
             to=(who,),
             id=f"{item.call}/result",
             time=item.time,
