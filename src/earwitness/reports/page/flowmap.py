@@ -89,12 +89,16 @@ def _labels(
 
 
 def _beside(text: str, curve: Curve, share: float) -> list[Label]:
-    """A label stands on a steep arrow, and above or below a flat one, which would else be hidden behind it."""
+    """A label stands on or beside a steep arrow, and above or below a flat one, which would else be hidden by it."""
     x, y = curve.at(share)
     width = len(text) * CHAR_W + 8
-    under = [p[1] for p in curve.points(40) if abs(p[0] - x) <= width / 2]
-    if not under or max(under) - min(under) > 2 * LABEL_H:
-        return [Label(text, x, y, width)]
+    near = [p for p in curve.points(40) if abs(p[0] - x) <= width / 2]
+    across, under = [p[0] for p in near], [p[1] for p in near]
+    high = max(under, default=y) - min(under, default=y)
+    if not near or high > min(2 * LABEL_H, max(across) - min(across)):
+        aside = width / 2 + 4  # alone where the arrow is so short that a label on it would hide it
+        beside = [Label(text, x - aside, y, width), Label(text, x + aside, y, width)]
+        return beside if near and high <= 2 * LABEL_H else [Label(text, x, y, width), *beside]
     return [Label(text, x, min(under) - 10, width), Label(text, x, max(under) + 10, width)]
 
 
