@@ -19,6 +19,7 @@ from earwitness.audit.forms.needles import Needles
 from earwitness.audit.forms.skeleton import fold
 from earwitness.audit.forms.variants import variants
 from earwitness.audit.match_forms import find, match_forms
+from earwitness.audit.match_split import identifiers, number_of_pieces, pieces
 from earwitness.audit.weak import is_weak
 from earwitness.schema.case import Case
 from earwitness.schema.progress import silent
@@ -225,6 +226,23 @@ def test_fragments_of_an_identifier_are_put_together(texts: tuple[str, ...], sta
         match_forms(case, silent)
         found = case.rows("SELECT standing, event FROM matches WHERE event IS NOT NULL")
         assert found == ([(standing, len(texts) - 1)] if standing else [])
+
+
+@given(st.lists(st.text("ab019- é", max_size=36), max_size=8))
+def test_pieces_are_as_many_as_counted_and_each_stands_where_it_says(texts: list[str]) -> None:
+    rows: list[tuple[Any, ...]] = [(n, "id", text, []) for n, text in enumerate(texts)]
+    found = identifiers(Needles(pl.DataFrame(rows, FRAME, orient="row"), varied=False))
+    keys = dict(found.iter_rows())
+    cut = pieces(found)
+    assert number_of_pieces(found["key"]) == len(cut)
+    told = {(needle, at, length): token for token, needle, at, length, _ in cut.iter_rows()}
+    assert told == {
+        (needle, at, length): key[at : at + length]
+        for needle, key in keys.items()
+        for at in range(len(key))
+        for length in range(3, len(key) - at + 1)
+        if length < len(key) and any(map(str.isdigit, key[at : at + length]))
+    }
 
 
 @settings(max_examples=100, deadline=None)

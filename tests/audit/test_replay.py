@@ -155,6 +155,14 @@ def test_every_place_of_a_value_counts(case: Case, tmp_path: Path) -> None:
     assert hidden not in texts(case, "oracle")["e1", "b"]
 
 
+def test_what_is_hidden_in_the_same_way_twice_is_cut_twice(case: Case, tmp_path: Path) -> None:
+    hidden = b64encode(f"the number is {SSN}".encode()).decode()
+    load(case, tmp_path, [event(1, "a", ("b",), f"First {hidden} and then {hidden} again.")])
+    replay(case, Request([find("oracle")], KEYS, ("extended",)))
+    assert fates(case, "oracle") == [("e1", "b", False, None)]
+    assert hidden not in texts(case, "oracle")["e1", "b"]
+
+
 def test_a_value_split_over_two_messages(case: Case, tmp_path: Path) -> None:
     parts = "we shall move the depot", "to Tallow Street, I hear"
     load(case, tmp_path, [event(1, "a", ("b",), parts[0]), event(2, "a", ("b",), parts[1])])

@@ -18,7 +18,9 @@ from earwitness.audit.weak import settle
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress
 
-_SCAN_BYTES, _THREADS = 4 << 20, 2
+_SCAN_BYTES, _ROWS, _THREADS = 2 << 20, 10_000, 2
+# What the store needs to read texts one after another; the needles take the rest.
+_READING = "200MB"
 Searched = tuple[pl.DataFrame, list[tuple[int, int, str]]]
 Search = Callable[[pa.Array], Searched]
 Ahead = tuple[pa.Array, pa.Array, "Future[Searched]"]
@@ -88,7 +90,8 @@ def match_forms(case: Case, progress: Progress) -> str | None:
     varied = len(frame) <= MOST_VARIED
     needles = Needles(frame, varied=varied)
     case.execute(_HIT)
-    fragments = _scan(case, needles, progress)
+    with case.confined(_READING):
+        fragments = _scan(case, needles, progress)
     case.con.register("owners", needles.owners.to_arrow())
     try:
         for statement in (_PLACED, _LISTS, _WHOLE, _SPLIT_ONLY):
@@ -129,7 +132,7 @@ def _scan_all(case: Case, finder: Finder, fragments: Fragments, progress: Progre
 
     # A second cursor reads what the import committed while this transaction writes.
     with case.con.cursor() as reading, ThreadPoolExecutor(_THREADS) as pool:
-        reader = reading.sql("SELECT content, text FROM contents").to_arrow_reader(50_000)
+        reader = reading.sql("SELECT content, text FROM contents").to_arrow_reader(_ROWS)
         done = 0
         for ids, texts, searched in _ahead(pool, search, batches(reader, _SCAN_BYTES)):
             hits, pieces = searched.result()

@@ -63,6 +63,7 @@ def _crossing(finder: Finder, batch: pa.RecordBatch) -> Iterator[pa.Table]:
 # Identifiers only: the pieces of a phrase are words, and words stand in every message.
 _SHORTEST, _LONGEST, _DIGITS, _PIECE = 8, 32, 4, 3
 _MOST_PIECES = 2_000_000
+_AT_ONCE = 2000  # identifiers that are cut into pieces at a time
 # So many steps of the sender's later the first fragment is no longer of the same telling.
 _WINDOW = 16
 _WHOLE_PIECE = 4
@@ -105,9 +106,9 @@ class Fragments:
 
     def __init__(self, case: Case, needles: Needles) -> None:
         self.case, self.needles = case, needles
-        pieces = _pieces(needles)
-        self.complete = len(pieces) <= _MOST_PIECES
-        self.pieces = pieces if self.complete else pieces.clear()
+        found = identifiers(needles)
+        self.complete = number_of_pieces(found["key"]) <= _MOST_PIECES
+        self.pieces = pieces(found if self.complete else found.clear())
         self._words = Pieces(self.pieces["token"])
         case.execute("CREATE OR REPLACE TEMP TABLE fragment (content UUID, nth BIGINT, token VARCHAR)")
 
@@ -143,19 +144,40 @@ class Fragments:
         self.case.execute("DROP TABLE fragment")
 
 
-def _pieces(needles: Needles) -> pl.DataFrame:
-    """Every piece of every identifier: token, needle, where it begins, how long it and the whole are."""
-    base = set(needles.owners.filter(pl.col("form") == "verbatim")["needle"])
-    rows = [
-        (key[at : at + length], number, at, length, len(key))
-        for number in sorted(base)
-        if _is_identifier(key := compact(needles.needles[number].core))
-        for at in range(len(key) - _PIECE + 1)
-        for length in range(_PIECE, len(key) - at + 1 - (at == 0))
-        if any(map(str.isdigit, key[at : at + length]))
-    ]
-    schema = {"token": pl.String, "needle": pl.Int64, "at": pl.Int64, "length": pl.Int64, "whole": pl.Int64}
-    return pl.DataFrame(rows, schema, orient="row")
+def identifiers(needles: Needles) -> pl.DataFrame:
+    """The letters and digits of every identifier, with the number of its needle."""
+    base = needles.owners.filter(pl.col("form") == "verbatim")["needle"].unique().sort()
+    found = [(n, key) for n in base if _is_identifier(key := compact(needles.needles[n].core))]
+    return pl.DataFrame(found, {"needle": pl.Int64, "key": pl.String}, orient="row")
+
+
+def number_of_pieces(keys: pl.Series) -> int:
+    """How many pieces identifiers have: all that are long enough, less those without a digit and the whole."""
+    runs = keys.str.extract_all(r"[^0-9]+").explode().drop_nulls()
+    return sum(_cuts(keys.str.len_bytes())) - sum(_cuts(runs.str.len_bytes())) - len(keys)
+
+
+def _cuts(lengths: pl.Series) -> pl.Series:
+    """How many parts of at least the length of a piece are in texts of these lengths."""
+    starts = (lengths.cast(pl.Int64) - _PIECE + 1).clip(0)
+    return starts * (starts + 1) // 2
+
+
+def pieces(found: pl.DataFrame) -> pl.DataFrame:
+    """Every piece of every one of `identifiers`: token, needle, where it begins, how long it and the whole are."""
+    sized = found.with_columns(whole=pl.col("key").str.len_bytes().cast(pl.Int64))
+    if sized.is_empty():
+        return _cut(pl.DataFrame({"needle": [0], "key": [""], "whole": [0]}))
+    return pl.concat([_cut(some) for _, alike in sized.group_by("whole") for some in alike.iter_slices(_AT_ONCE)])
+
+
+def _cut(alike: pl.DataFrame) -> pl.DataFrame:
+    """The pieces of some identifiers of one length."""
+    whole = int(alike["whole"][0])
+    ways = [(at, n) for at in range(whole) for n in range(_PIECE, whole - at + 1) if n < whole]
+    places = pl.DataFrame(ways, {"at": pl.Int64, "length": pl.Int64}, orient="row")
+    cut = alike.join(places, how="cross").with_columns(token=pl.col("key").str.slice(pl.col("at"), pl.col("length")))
+    return cut.filter(pl.col("token").str.contains("[0-9]")).select("token", "needle", "at", "length", "whole")
 
 
 def _is_identifier(key: str) -> bool:

@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 # More values than this are looked for as they are written (with other separators), not in other forms as well:
 # their variants would be tens of millions of needles.
 MOST_VARIED = 200_000
-
+_AT_ONCE = 5000  # values that are varied at a time
 
 _WAYS = {
     "told": pl.UInt32,
@@ -64,15 +64,21 @@ class Needles:
         self._numbers: dict[tuple[str, bool], int] = {}
         told = ["attribute", "text", "aliases"]
         distinct = frame.select(told).unique(maintain_order=True).with_row_index("told")
+        some = [self._ways(values, varied) for values in distinct.iter_slices(_AT_ONCE)]
+        ways = pl.concat([pl.DataFrame(schema=_WAYS), *some])
+        values = frame.join(distinct, on=told, nulls_equal=True).select("value", "told")
+        self.owners = values.join(ways, on="told").drop("told")
+        self._numbers.clear()
+        self._arrange()
+
+    def _ways(self, distinct: pl.DataFrame, varied: bool) -> pl.DataFrame:
+        """All ways to write some values."""
         rows = [
             (told, self._number(v.text, v.fit), v.form, v.confidence, v.part, v.parts)
             for told, attribute, text, aliases in distinct.iter_rows()
             for v in written(attribute, text, aliases, varied=varied)
         ]
-        ways = pl.DataFrame(rows, _WAYS, orient="row")
-        values = frame.join(distinct, on=told, nulls_equal=True).select("value", "told")
-        self.owners = values.join(ways, on="told").drop("told")
-        self._arrange()
+        return pl.DataFrame(rows, _WAYS, orient="row")
 
     def _number(self, text: str, fit: Fit) -> int:
         key = text, fit in ("free", "item")

@@ -1,9 +1,11 @@
 """Needles of a few characters, which an automaton would meet inside every other word: looked up as whole words."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from earwitness.audit.forms.skeleton import Ints
 from earwitness.audit.forms.views import View
@@ -59,15 +61,16 @@ class Pieces:
         pieces: ASCII, in lower case.
     """
 
-    def __init__(self, pieces: Iterable[str]) -> None:
-        self._pieces = frozenset(pieces)
-        lengths = [len(p) for p in self._pieces]
-        self._shortest, self._longest = min(lengths, default=0), max(lengths, default=0)
-        heads = {int.from_bytes(p[:LONGEST].encode(), "big") for p in self._pieces}
-        self._heads: Codes = np.array(sorted(heads), np.uint64)
+    def __init__(self, pieces: pl.Series) -> None:
+        lengths = pieces.str.len_bytes().to_numpy()
+        self._shortest, self._longest = int(lengths.min(initial=LONGEST)), int(lengths.max(initial=0))
+        # There may be millions: as numbers they take a tenth of the room. Whoever joins the words has the texts.
+        self._hashes: Ints = np.unique(np.fromiter(map(hash, pieces), np.int64, len(lengths)))
+        heads = (int.from_bytes(p[:LONGEST].encode(), "big") for p in pieces)
+        self._heads: Codes = np.unique(np.fromiter(heads, np.uint64, len(lengths)))
 
     def __bool__(self) -> bool:
-        return bool(self._pieces)
+        return self._longest > 0
 
     def find(self, view: View) -> Iterator[tuple[int, int, str]]:
         """Index of the content in the view, place in its data, and the word."""
@@ -75,12 +78,17 @@ class Pieces:
         digits = np.concatenate([[0], np.cumsum((view.data >= 48) & (view.data < 58), dtype=np.int32)])
         told = (stops - starts >= self._shortest) & (digits[stops] > digits[starts])
         starts, stops = starts[told], stops[told]
-        codes = _codes(view, starts, stops, LONGEST)
-        known = self._heads[np.minimum(np.searchsorted(self._heads, codes), len(self._heads) - 1)] == codes
+        known = _among(self._heads, _codes(view, starts, stops, LONGEST))
         starts, stops = starts[known], stops[known]
-        rows = np.searchsorted(view.bounds, starts, side="right") - 1
         data = view.data.tobytes() if len(starts) else b""
-        for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
-            word = data[start:stop].decode("ascii", "replace")
-            if word in self._pieces:
-                yield row, start, word
+        cuts = zip(starts.tolist(), stops.tolist(), strict=True)
+        words = [data[start:stop].decode("ascii", "replace") for start, stop in cuts]
+        whole = _among(self._hashes, np.fromiter(map(hash, words), np.int64, len(words)))
+        rows = np.searchsorted(view.bounds, starts, side="right") - 1
+        for n in np.flatnonzero(whole).tolist():
+            yield int(rows[n]), int(starts[n]), words[n]
+
+
+def _among(known: npt.NDArray[Any], asked: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which numbers are among those of a sorted array that is not empty."""
+    return np.asarray(known[np.minimum(np.searchsorted(known, asked), len(known) - 1)] == asked)

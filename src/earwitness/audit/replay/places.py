@@ -128,7 +128,7 @@ def _also_hidden(finder: _Everywhere, texts: pa.Array) -> pl.DataFrame:
     """Places in texts and in what is encoded in them."""
     seen: Sequence[View] = list(views(texts))
     plain = finder.find(texts, seen)
-    hidden = decoded(texts)
+    hidden = decoded(texts, everywhere=True)
     if not hidden:
         return plain
     inner = finder.find(pa.array([h.text for h in hidden], pa.large_string()))
