@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from earwitness.ingest.containers import Block, blocks, detect, lines_of, records
 from earwitness.ingest.files import open_all
+from earwitness.ingest.jsonpieces import Large
 from earwitness.ingest.jsontext import DecodeError, decode, has_repeats, keys_written
 from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
 from earwitness.ingest.record import Record, Skip
@@ -93,6 +94,7 @@ def read(stream: CountingStream, limits: Limits = DEFAULT_LIMITS) -> list[Record
         if isinstance(chunk, Block):
             out += [Record(decode(line), place) for line, place in lines_of(chunk)]
         else:
+            assert not isinstance(chunk, Large)  # unless somebody names arrays that may be cut
             out.append(chunk)
     return out
 

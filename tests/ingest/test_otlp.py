@@ -113,7 +113,7 @@ def test_envelopes_are_told_from_other_records(value: object, known: bool) -> No
 def test_each_span_is_a_record_with_its_pointer() -> None:
     span = {"traceId": TRACE, "spanId": SPAN, "name": "s"}
     block = {"scopeSpans": [{"spans": [span]}, {"spans": [span, {"name": "no ids"}]}]}
-    parts = split(Record({"trace": {"resourceSpans": [{"resource": None}, block]}}, HERE))
+    parts = list(split(Record({"trace": {"resourceSpans": [{"resource": None}, block]}}, HERE)))
     assert [p.place.pointer for p in parts] == [
         "/trace/resourceSpans/1/scopeSpans/0/spans/0",
         "/trace/resourceSpans/1/scopeSpans/1/spans/0",

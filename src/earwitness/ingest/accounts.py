@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from earwitness.ingest.record import Emit, Place, Skip
-from earwitness.ingest.shelf import Integers
+from earwitness.ingest.shelf import Integers, Tape
 from earwitness.schema.model import Actor, Trace
 
 _FIELDS = 5
@@ -27,7 +27,7 @@ class Accounts:
         self.readers: dict[tuple[str, int], int] = {}
         self._waiting = Integers()
         self._waits = 0
-        self._pointers: dict[int, str] = {}
+        self._pointers = Tape[tuple[int, str]]()
         self._told = Integers()
         self._latest: Place | None = None
 
@@ -42,7 +42,7 @@ class Accounts:
                 self.told(emit)
         if not known:
             if place.pointer:
-                self._pointers[self._waits] = place.pointer
+                self._pointers.append((self._waits, place.pointer), len(place.pointer))
             self._waiting.extend((place.source, place.line, place.offset, place.length, reader))
             self._waits += 1
 
@@ -52,7 +52,7 @@ class Accounts:
         if place is self._latest or not _tells(emit):
             return
         self._latest = place
-        pointer, key = place.pointer if self._pointers else "", _key(place, "")
+        pointer, key = place.pointer if len(self._pointers) else "", _key(place, "")
         if not pointer:
             if self._told.latest[-1:] != array("q", (key,)):
                 self._told.extend((key,))
@@ -73,13 +73,14 @@ class Accounts:
                 yield names[readers[n]], places[n]
 
     def _waiting_blocks(self) -> Iterator[tuple[list[Place], list[int]]]:
-        first = 0
+        first, pointers = 0, iter(self._pointers)
+        at, pointer = next(pointers, (-1, ""))
         for block in self._waiting.blocks():
-            rows = np.array(block).reshape(-1, _FIELDS).tolist()
-            places = [
-                Place(line, offset, length, self._pointers.get(n, ""), source)
-                for n, (source, line, offset, length, _) in enumerate(rows, first)
-            ]
+            rows, places = np.array(block).reshape(-1, _FIELDS).tolist(), list[Place]()
+            for n, (source, line, offset, length, _) in enumerate(rows, first):
+                places.append(Place(line, offset, length, pointer if at == n else "", source))
+                if at == n:
+                    at, pointer = next(pointers, (-1, ""))
             yield places, [row[-1] for row in rows]
             first += len(rows)
 

@@ -8,12 +8,22 @@ import codecs
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from earwitness.ingest.jsontext import DecodeError, begins_value, decode, decode_lines, documents
+from earwitness.ingest.jsonlarge import NO_CUTS, Cuts, LongLine, refused, take_document
+from earwitness.ingest.jsonpieces import Large
+from earwitness.ingest.jsontext import (
+    DecodeError,
+    begins_value,
+    decode,
+    decode_document,
+    decode_lines,
+    documents,
+)
+from earwitness.ingest.jsonwindow import Window
 from earwitness.ingest.limits import Limits
 from earwitness.ingest.record import Adapter, Place, Record, Skip
 from earwitness.ingest.stream import CountingStream, DamageError, RecodedStream
@@ -44,6 +54,10 @@ _NOISE = 1000
 _LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
 _ARRAY_START = re.compile(rb'\[\s*(?:$|[\[{"\]])')  # `[INFO] ...` is none
 _JSON_START = re.compile(rb"\s*[\[{]")
+_JSON_OBJECT = re.compile(rb"[ \t\r]*\{")
+_UNCUT = "its format is not read in pieces"
+
+T = TypeVar("T")
 
 
 Ints = npt.NDArray[np.int64]
@@ -162,13 +176,27 @@ def _parses(line: bytes) -> bool:
 
 
 def blocks(container: Container, limits: Limits) -> Iterator[Block | Skip]:
-    """A JSON-lines stream as blocks of whole lines. Lines over the limit are passed over, and said so.
+    """A stream of lines as blocks of whole lines. Lines over the limit are passed over, and said so.
+
+    Raises:
+        DamageError: after the last line, where the stream is damaged.
+    """
+    yield from cast("Iterator[Block | Skip]", json_lines(container, limits, NO_CUTS))
+
+
+def json_lines(container: Container, limits: Limits, cuts: Cuts) -> Iterator[Block | Skip | Large]:
+    """The same of a JSON-lines stream, in which a large line may come by itself, to be read in pieces.
+
+    Args:
+        container: of the stream.
+        limits: what lines are large.
+        cuts: the arrays that may be cut; if there are none, no line comes so.
 
     Raises:
         DamageError: after the last line, where the stream is damaged.
     """
     size = min(limits.block, limits.line)
-    kept, place = _Kept(limits.line), Place(1, container.start, 0)
+    kept, place = _Kept(limits, cuts), Place(1, container.start, 0)
     damage: DamageError | None = None
     while True:
         try:
@@ -189,46 +217,72 @@ def blocks(container: Container, limits: Limits) -> Iterator[Block | Skip]:
         raise damage
 
 
-def _behind(piece: Block | Skip) -> Place:
+def _behind(piece: Block | Skip | Large) -> Place:
     """Where the next line begins."""
     if isinstance(piece, Block):
         return Place(piece.line + piece.data.count(b"\n"), piece.offset + len(piece.data), 0)
-    return Place(piece.place.line + 1, piece.place.offset + piece.place.length, 0)
+    size = piece.spill.size if isinstance(piece, Large) else piece.place.length
+    return Place(piece.place.line + 1, piece.place.offset + size, 0)
 
 
 class _Kept:
-    """The beginning of a line whose end has not been read; its bytes are let go once it is too long."""
+    """The beginning of a line whose end has not been read; its bytes are let go once it is too long.
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    A large object is put aside where it may be read in pieces.
+    """
+
+    def __init__(self, limits: Limits, cuts: Cuts) -> None:
+        self.limits, self.cuts = limits, cuts
         self.parts: list[bytes] = []
-        self.size = 0
+        self.size, self.dropped = 0, False
+        self.long: LongLine | None = None
 
     def add(self, chunk: bytes) -> None:
         """More of the line."""
+        if self.long:
+            self.long.add(chunk)
+            return
         self.size += len(chunk)
+        if self.dropped:
+            return
         self.parts.append(chunk)
-        if self.size > self.limit:
+        if self.size > self.limits.whole and _JSON_OBJECT.match(self.parts[0]) and self.cuts.paths():
+            self.long = LongLine(self.limits, self.cuts)
+            for part in self._taken():
+                self.long.add(part)
+        elif self.size > self.limits.line:
+            self.dropped = True
             self.parts.clear()
 
-    def close(self, chunk: bytes, place: Place) -> Iterator[Block | Skip]:
+    def _taken(self) -> Iterator[bytes]:
+        self.size = 0
+        while self.parts:
+            yield self.parts.pop(0)
+
+    def close(self, chunk: bytes, place: Place) -> Iterator[Block | Skip | Large]:
         """The line with its end, and the whole lines that follow it."""
         first = chunk.find(b"\n") + 1
         length = self.size + first
-        if length > self.limit:
-            reason = f"line of {length} bytes, over the limit of {self.limit}"
+        if self.long:
+            self.long.add(chunk[:first])
+            found, self.long = self.long.close(place), None
+            piece = Block(found, place.line, place.offset) if isinstance(found, bytes) else found
+            yield piece
+            place, chunk = _behind(piece), chunk[first:]
+        elif length > self.limits.line:
+            reason = refused("line", length, self.limits.line)
             skip = Skip("oversized", reason, Place(place.line, place.offset, length))
             yield skip
             place, chunk = _behind(skip), chunk[first:]
             self.parts.clear()
         data = b"".join([*self.parts, chunk])
         self.parts.clear()
-        self.size = 0
+        self.size, self.dropped = 0, False
         if data:
             yield Block(data, place.line, place.offset)
 
 
-def ahead(chunks: Iterator[Block | Skip]) -> Iterator[Block | Skip]:
+def ahead(chunks: Iterator[T]) -> Iterator[T]:
     """The same chunks, each read (and hashed) while the one before it is worked on."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="earwitness-reader") as pool:
         pending = pool.submit(next, chunks, None)
@@ -237,9 +291,28 @@ def ahead(chunks: Iterator[Block | Skip]) -> Iterator[Block | Skip]:
             yield chunk
 
 
-def records(container: Container, limits: Limits) -> Iterator[Record | Skip]:
+def records(container: Container, limits: Limits, cuts: Cuts = NO_CUTS) -> Iterator[Record | Skip | Large]:
     """A stream of JSON values that are not one a line: one value, an array's elements, or concatenated values."""
-    return documents(container.stream, container.start, limits, array=container.name != "json-concatenated")
+
+    def take(window: Window) -> Large | Skip | None:
+        return take_document(window, limits, cuts)
+
+    array = container.name != "json-concatenated"
+    return documents(container.stream, container.start, limits, array=array, take=take)
+
+
+def whole(large: Large, limits: Limits) -> Block | Record | Skip:
+    """A large value that is not read in pieces, as it would have come without a look at its size."""
+    place = large.place
+    if place.length > limits.line:
+        what = "value" if large.document else "line"
+        return Skip("oversized", refused(what, place.length, limits.line, _UNCUT), place)
+    if not large.document:
+        return Block(large.raw(), place.line, place.offset)
+    try:
+        return Record(decode_document(large.raw()), place)
+    except DecodeError as error:
+        return Skip("unparseable", error.what, place)
 
 
 def lines_of(block: Block) -> Iterator[tuple[bytes, Place]]:

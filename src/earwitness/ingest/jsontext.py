@@ -3,23 +3,21 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from earwitness.ingest.limits import Limits
+from earwitness.ingest.jsonwindow import Window
+from earwitness.ingest.limits import CURE, Limits
 from earwitness.ingest.record import Place, Record, Skip
-from earwitness.ingest.stream import DamageError, Readable
-from earwitness.schema.words import Outcome
+from earwitness.ingest.stream import Readable
 
-_WINDOW = 4 << 20
 # What no JSON value begins with is no beginning of one.
 _BEGINS = re.compile(r'[\[{"0-9]|-[0-9I]|null|true|false|NaN|Infinity')
-_BLANK = re.compile(r"[\s,\ufeff]*")
 REPEATS = "an object repeats a key, so readers disagree on what it says"
 _TOO_DEEP = "nested too deep to be read"
 _TOO_LONG = "a number with too many digits"
@@ -28,7 +26,16 @@ _TOKEN = 16
 
 
 class DecodeError(Exception):
-    """Text that is no JSON; the message gives cause and column, never text."""
+    """Text that is no JSON; the message gives the cause, never text.
+
+    Attributes:
+        what: the cause.
+        at: characters before it, where that is known.
+    """
+
+    def __init__(self, what: str, at: int | None = None) -> None:
+        super().__init__(what if at is None else f"{what} at column {at + 1}")
+        self.what, self.at = what, at
 
 
 class _RepeatedKeyError(Exception):
@@ -57,6 +64,9 @@ def _decoder(*, strict: bool) -> json.JSONDecoder:
 _LINE, _DOCUMENT = _decoder(strict=False), _decoder(strict=True)
 _MEASURE = json.JSONDecoder(parse_int=str, strict=False)
 _ANY = msgspec.json.Decoder()
+decode_known = _ANY.decode
+# What no value is.
+ODD = object()
 _ENCODER = msgspec.json.Encoder()
 _DOUBTFUL = (b" :", b"\t:", b"\r:", b"\n:", b'\\\\":')
 _COLON, _QUOTE, _SLASH, _SPACE = ord(":"), ord('"'), ord("\\"), b" \t\r\n"
@@ -76,14 +86,23 @@ def decode(raw: bytes) -> Any:
     Raises:
         DecodeError: with cause and column.
     """
+    value = decode_plainly(raw)
+    return decode_tolerantly(raw) if value is ODD else value
+
+
+def decode_plainly(raw: bytes) -> Any:
+    """A JSON value at parser speed, as `decode` gives it; `ODD` where it takes a closer look.
+
+    Where it gives a value once, `decode_known` gives it again without a look.
+    """
     try:
-        value = _ANY.decode(raw)
+        value = decode_known(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return _decode_tolerantly(raw)
+        return ODD
     if type(value) is not dict and type(value) is not list:
         return value
     kept = keys_kept(value)
-    return value if kept == _keys_at_most(raw) or kept == keys_written(raw) else _decode_tolerantly(raw)
+    return value if kept == _keys_at_most(raw) or kept == keys_written(raw) else ODD
 
 
 def _keys_at_most(raw: bytes) -> int:
@@ -96,12 +115,36 @@ def _keys_at_most(raw: bytes) -> int:
     return raw.count(b'":') - raw.count(b'\\":')
 
 
-def _decode_tolerantly(raw: bytes) -> Any:
-    text = raw.decode("utf-8", "surrogateescape").strip(" \t\r\n\ufeff")
+def decode_tolerantly(raw: bytes) -> Any:
+    """A JSON value in a line of its own.
+
+    Raises:
+        DecodeError: with cause and column.
+    """
+    return _decoded(_LINE, raw.decode("utf-8", "surrogateescape").strip(" \t\r\n\ufeff"))
+
+
+def decode_document(raw: bytes) -> Any:
+    """A JSON value over several lines: a line end in a text says that it was cut off.
+
+    Raises:
+        DecodeError: with cause and column.
+    """
+    text, decoder = raw.decode("utf-8", "surrogateescape"), _DOCUMENT
     try:
-        return _LINE.decode(text)
+        return decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise DecodeError(f"not JSON: {error.msg.lower()} at column {error.pos + 1}") from None
+        decoder = _LINE if _is_odd_character(error) else _DOCUMENT
+    except (RecursionError, _RepeatedKeyError, ValueError):
+        pass
+    return _decoded(decoder, text)
+
+
+def _decoded(decoder: json.JSONDecoder, text: str) -> Any:
+    try:
+        return decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise DecodeError(f"not JSON: {error.msg.lower()}", error.pos) from None
     except (RecursionError, _RepeatedKeyError, ValueError) as error:
         raise DecodeError(_unfit(error)) from None
 
@@ -189,7 +232,22 @@ def begins_value(text: str) -> bool:
         return False
 
 
-def documents(stream: Readable, start: int, limits: Limits, *, array: bool) -> Iterator[Record | Skip]:
+class Apart(Protocol):
+    """A value that is not decoded at once."""
+
+    def at(self, pointer: str, /) -> Self:
+        """The same value as a part of another."""
+        ...
+
+
+A = TypeVar("A", bound=Apart)
+# Takes the value at the cursor of a window; None says that it is to be decoded as a whole, and leaves the window as is.
+Take = Callable[[Window], A | Skip | None]
+
+
+def documents(
+    stream: Readable, start: int, limits: Limits, *, array: bool, take: Take[A]
+) -> Iterator[Record | Skip | A]:
     """JSON values one after another, separated by white space, commas or noise.
 
     Reads a window that grows until a value is complete, so memory is bounded by the largest value.
@@ -199,18 +257,19 @@ def documents(stream: Readable, start: int, limits: Limits, *, array: bool) -> I
         start: byte offset of the first one.
         limits: the largest value.
         array: arrays at the top are taken apart: their elements are the values.
+        take: asked to take an object that is not complete when the window is as large as `limits.whole`.
 
     Raises:
         DamageError: after the last value, where the stream is damaged.
     """
-    window = _Window(stream, start)
+    window = Window(stream, start, limits.whole)
     inside, number = False, 0
     while window.skip_blank():
         if array and window.step("]" if inside else "["):
             inside, number = not inside, 0
             continue
-        found = _noise(window) or _next_document(window, limits)
-        yield found if isinstance(found, Skip) or not inside else Record(found.value, found.place.at(f"/{number}"))
+        found = _noise(window) or _next_document(window, limits, take)
+        yield found.at(f"/{number}") if inside and not isinstance(found, Skip) else found
         number += 1
     if inside and not window.damage:
         yield Skip("unparseable", "the array is not closed: the data is cut off", window.take(window.at))
@@ -218,30 +277,31 @@ def documents(stream: Readable, start: int, limits: Limits, *, array: bool) -> I
         raise window.damage
 
 
-def _noise(window: "_Window") -> Skip | None:
+def _noise(window: Window) -> Skip | None:
     """What begins no value is passed over as the decoder would have it, which counts all lines before it first."""
     if window.size() <= _TOKEN or _BEGINS.match(window.text, window.at):
         return None
     return window.give_up("unparseable", "not JSON: expecting value")
 
 
-def _next_document(window: "_Window", limits: Limits) -> Record | Skip:
+def _next_document(window: Window, limits: Limits, take: Take[A]) -> Record | Skip | A:
     decoder, reason = _DOCUMENT, ""
     while True:
         try:
             value, end = decoder.raw_decode(window.text, window.at)
         except json.JSONDecodeError as error:
             odd = decoder is _DOCUMENT and _is_odd_character(error)
-            if skip := None if odd else _grow(window, error, limits):
-                return skip
+            if found := None if odd else _go_on(window, error, limits, take):
+                return found
             decoder = _LINE if odd else decoder
         except (RecursionError, _RepeatedKeyError, ValueError) as error:
             if isinstance(error, RecursionError):
                 return window.give_up("unparseable", _unfit(error))
             decoder, reason = _MEASURE, _unfit(error)  # go on only to find where it ends
         else:
-            if end < len(window.text) or not window.fill(_WINDOW):
-                return _finished(value, window.take(end), reason, limits)
+            length = end - window.at
+            if end < len(window.text) or not window.fill():
+                return _finished(value, window.take(window.at + length), reason, limits)
 
 
 def _is_odd_character(error: json.JSONDecodeError) -> bool:
@@ -249,12 +309,24 @@ def _is_odd_character(error: json.JSONDecodeError) -> bool:
     return error.msg.startswith("Invalid control") and error.doc[error.pos] not in "\r\n"
 
 
-def _grow(window: "_Window", error: json.JSONDecodeError, limits: Limits) -> Skip | None:
+def _go_on(window: Window, error: json.JSONDecodeError, limits: Limits, take: Take[A]) -> A | Skip | None:
+    """Read on if the value may only be cut off by the window, or have it taken otherwise if it is large."""
+    size = window.size()
+    known = size < limits.whole or window.offset < window.barred or not window.text.startswith("{", window.at)
+    found = None if known or not _may_be_cut(error) else take(window)
+    if found is None and window.size() == size:
+        return _grow(window, error, limits)
+    if found is None:
+        window.fill(2 * size)  # it was looked at, and begins anew
+    return found
+
+
+def _grow(window: Window, error: json.JSONDecodeError, limits: Limits) -> Skip | None:
     """Read on if the value may only be cut off by the window; else give it up."""
     if _may_be_cut(error):
         if window.size() > limits.line:
-            return window.give_up("oversized", f"value over the limit of {limits.line} bytes")
-        if window.fill(max(_WINDOW, window.size())):
+            return window.give_up("oversized", f"value over the limit of {limits.line} bytes{CURE}")
+        if window.fill(window.size()):
             return None
     return window.give_up("unparseable", f"not JSON: {error.msg.lower()}")
 
@@ -265,93 +337,5 @@ def _may_be_cut(error: json.JSONDecodeError) -> bool:
 
 def _finished(value: Any, place: Place, reason: str, limits: Limits) -> Record | Skip:
     if place.length > limits.line:
-        return Skip("oversized", f"value of {place.length} bytes, over the limit of {limits.line}", place)
+        return Skip("oversized", f"value of {place.length} bytes, over the limit of {limits.line}{CURE}", place)
     return Skip("unparseable", reason, place) if reason else Record(value, place)
-
-
-class _Window:
-    """A growing piece of decoded text with the line, indentation and byte offset of its cursor.
-
-    Damage of the stream counts as its end here; it is kept in `damage`.
-    """
-
-    def __init__(self, stream: Readable, offset: int) -> None:
-        self.stream, self.offset, self.line, self.indent = stream, offset, 1, 0
-        self.text, self.at, self._tail = "", 0, b""
-        self.damage: DamageError | None = None
-
-    def fill(self, size: int) -> bool:
-        """Read more; False at the end of the stream."""
-        raw = self._read(size)
-        data = self._tail + raw
-        cut = len(data) if not raw else _whole_characters(data)
-        self.text = self.text[self.at :] + data[:cut].decode("utf-8", "surrogateescape")
-        self._tail, self.at = data[cut:], 0
-        return bool(raw)
-
-    def _read(self, size: int) -> bytes:
-        try:
-            return b"" if self.damage else self.stream.read(size)
-        except DamageError as error:
-            self.damage = error
-            return b""
-
-    def size(self) -> int:
-        """Code points from the cursor to the end of the window."""
-        return len(self.text) - self.at
-
-    def step(self, mark: str) -> bool:
-        """Step over a mark, if it is next."""
-        if not self.text.startswith(mark, self.at):
-            return False
-        self._move(self.at + 1)
-        return True
-
-    def skip_blank(self) -> bool:
-        """Move to the next value; False where there is none."""
-        while True:
-            self._move(_BLANK.match(self.text, self.at).end())  # type: ignore[union-attr]  # it always matches
-            if self.at < len(self.text):
-                return True
-            if not self.fill(_WINDOW) and not self.text:
-                return False
-
-    def take(self, end: int) -> Place:
-        """The place of the value that ends at `end`, and move behind it."""
-        line, offset = self.line, self.offset
-        self._move(end)
-        return Place(line, offset, self.offset - offset)
-
-    def give_up(self, outcome: Outcome, reason: str) -> Skip:
-        """Step to the next line that could begin a value: one that is indented no deeper than this one."""
-        line, offset, indent = self.line, self.offset, self.indent
-        begins = re.compile(rf"\n[ \t]{{0,{indent}}}[\[{{]")
-        while not (match := begins.search(self.text, self.at)):
-            edge = self.text.find("\n", max(self.at + 1, len(self.text) - indent - 1))
-            self._move(edge if edge >= 0 else len(self.text))
-            if not self.fill(_WINDOW):
-                self._move(len(self.text))
-                break
-        else:
-            self._move(match.end() - 1)
-        return Skip(outcome, reason, Place(line, offset, self.offset - offset))
-
-    def _move(self, to: int) -> None:
-        piece = self.text[self.at : to]
-        self.line += piece.count("\n")
-        self.offset += len(piece) if piece.isascii() else len(piece.encode("utf-8", "surrogateescape"))
-        self.at = to
-        if "\n" in piece:
-            self.indent = len(piece) - piece.rindex("\n") - 1
-
-
-def _whole_characters(data: bytes) -> int:
-    """Length of `data` without a UTF-8 character that is cut at its end."""
-    for back in range(1, min(4, len(data)) + 1):
-        byte = data[-back]
-        if byte < 0x80:
-            return len(data)
-        if byte >= 0xC0:
-            width = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return len(data) if back >= width else len(data) - back
-    return len(data)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from earwitness.ingest.containers import Block, Container, ahead, blocks, detect, lines_of, records
+from earwitness.ingest.containers import Block, Container, ahead, detect, json_lines, lines_of, records, whole
+from earwitness.ingest.jsonlarge import Cuts
+from earwitness.ingest.jsonpieces import Large
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.limits import Limits
 from earwitness.ingest.record import Adapter, Record, Skip
-from earwitness.ingest.registry import adapter_for, find_adapters
+from earwitness.ingest.registry import adapter_for, find_adapters, find_pieces, pieces_of
 from earwitness.ingest.stream import CountingStream
 from earwitness.ingest.tabular import parquet_rows, sqlite_rows
 from earwitness.ingest.textual import (
@@ -26,11 +28,13 @@ _HEAD, _MANY = 1 << 18, 1000
 _VALUE_START = re.compile(r"^[{\[]\s*$", re.MULTILINE)  # of a value over several lines
 _DECODER = json.JSONDecoder()
 
-READERS: dict[str, Callable[[Container, Limits], Iterator[Block | Record | Skip]]] = {
-    "jsonl": lambda container, limits: ahead(blocks(container, limits)),
-    "json": records,
-    "json-array": records,
-    "json-concatenated": records,
+_CUTS = Cuts(find_pieces, pieces_of)
+
+READERS: dict[str, Callable[[Container, Limits], Iterator[Block | Record | Skip | Large]]] = {
+    "jsonl": lambda container, limits: ahead(json_lines(container, limits, _CUTS)),
+    "json": lambda container, limits: records(container, limits, _CUTS),
+    "json-array": lambda container, limits: records(container, limits, _CUTS),
+    "json-concatenated": lambda container, limits: records(container, limits, _CUTS),
     "empty": lambda container, limits: iter(()),
     "parquet": lambda container, limits: parquet_rows(container.stream),
     "sqlite": lambda container, limits: sqlite_rows(container.stream),
@@ -91,7 +95,8 @@ def values_of(stream: CountingStream, limits: Limits) -> Iterator[Any]:
     container = recognise(stream)
     if container.reason:
         return
-    for chunk in READERS[container.name](container, limits):
+    for found in READERS[container.name](container, limits):
+        chunk = whole(found, limits) if isinstance(found, Large) else found
         if isinstance(chunk, Block):
             yield from (value for line, _ in lines_of(chunk) if (value := _decoded(line)) is not None)
         elif isinstance(chunk, Record):

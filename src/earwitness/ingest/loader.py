@@ -13,10 +13,11 @@ import numpy as np
 from earwitness.ingest import finalize
 from earwitness.ingest.boundary import Guarded
 from earwitness.ingest.columns import Places
-from earwitness.ingest.containers import Block, Container, line_columns, records_of
+from earwitness.ingest.containers import Block, Container, line_columns, records_of, whole
 from earwitness.ingest.digests import Digests
 from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
 from earwitness.ingest.fingerprints import name_foreign
+from earwitness.ingest.jsonpieces import Large
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.layouts import READERS, recognise
 from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
@@ -174,13 +175,15 @@ class Router:
         self._last: Adapter | None = None
         self.owner: Adapter | None = None  # of text, in which a line alone does not say what it is of
 
-    def take(self, chunk: Block | Record | Skip) -> None:
-        """A block of lines, one record, or one that could not be read."""
+    def take(self, chunk: Block | Record | Skip | Large) -> None:
+        """A block of lines, one record, a large one, or one that could not be read."""
         if isinstance(chunk, Block):
             if not self._take_block_at_once(chunk):
                 self._take_lines(chunk)
         elif isinstance(chunk, Skip):
             self.lose(chunk)
+        elif isinstance(chunk, Large):
+            self._take_large(chunk)
         else:
             self._take_record(chunk)
 
@@ -241,6 +244,22 @@ class Router:
         for part in parts:
             for emit in reader.feed(adapter, part):
                 self.put(emit)
+
+    def _take_large(self, large: Large) -> None:
+        """In pieces, if its format allows that."""
+        with large:
+            adapter = self._match(large.sample)
+            if adapter is None or not large.suits(adapter):
+                self.take(whole(large, self.loader.limits))
+                return
+            self._last = adapter
+            record = Record(large.value(), large.place._replace(source=self.source.number))
+            reader = self._reader(adapter)
+            for part in adapter.split(record):  # type: ignore[attr-defined]  # one that names pieces has it
+                self.source.records += 1
+                self._count_dialect(adapter, 1)
+                for emit in reader.feed(adapter, part):
+                    self.put(emit)
 
     def _match(self, value: Any) -> Adapter | None:
         """The adapter of the import, else of the text, else the last one that fitted, else the first that fits."""

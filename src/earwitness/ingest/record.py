@@ -1,8 +1,9 @@
 """What passes between the stages of ingest: sources, records, and what adapters make of records."""
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from earwitness.schema.model import Item
 from earwitness.schema.words import Outcome
@@ -28,6 +29,37 @@ class Record(NamedTuple):
 
     value: Any
     place: Place
+
+    def at(self, pointer: str) -> "Record":
+        """The same record as a part of another."""
+        return Record(self.value, self.place.at(pointer))
+
+
+def some(parts: Iterator[Record], place: Place, why: str) -> Iterator[Record]:
+    """The parts of an envelope one by one; of an empty one a record that is ignored, and why."""
+    empty = True
+    for part in parts:
+        empty = False
+        yield part
+    if empty:
+        yield Record(Skip("ignored", why, place), place)
+
+
+class Elements(ABC):
+    """The elements of an array that is too large to be held: they are decoded while it is walked, every time."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Any]:
+        """The elements in order."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many there are."""
+
+
+def is_array(value: Any) -> TypeGuard[list[Any] | Elements]:
+    """Whether a decoded value is an array, held or walked."""
+    return isinstance(value, list | Elements)
 
 
 class Skip(NamedTuple):
@@ -87,7 +119,10 @@ class Adapter(Protocol):
         PRIORITY: lower is asked first (default 50).
         READER: adapters that name the same reader share it for the whole import, and it finishes after the last
             source: a trace may be spread over files. Without it each source has a reader of its own.
-        split: takes an envelope apart, `split(record) -> list[Record]`; its parts are the records then.
+        split: takes an envelope apart, `split(record) -> Iterable[Record]`; its parts are the records then.
+        PIECES: arrays of the envelope, as JSON pointers with `*` for the number of an element, that `split` walks once
+            and one element at a time: in a large value they are `Elements`, and `split` must give its parts one by one.
+            `sniff` is given the first elements of each, in a list.
         sniff_text: whether text that is no JSON is of this format, told from its first 256 KiB; all of its lines then
             come to it as records `{"_line": text}`, with `"_above": [blank lines]` where some stand above.
     """

@@ -18,6 +18,12 @@ def find_adapters() -> tuple[Adapter, ...]:
     return tuple(sorted(found, key=lambda a: (getattr(a, "PRIORITY", 50), a.NAME)))
 
 
+@cache
+def find_pieces() -> frozenset[str]:
+    """The arrays that adapters take one element at a time, see `Adapter.PIECES`."""
+    return frozenset(path for adapter in find_adapters() for path in getattr(adapter, "PIECES", ()))
+
+
 def fits(adapter: Adapter, value: Any) -> bool:
     """Whether an adapter knows a record. A test that stumbles over a strange value does not know it."""
     try:
@@ -31,3 +37,8 @@ def adapter_for(value: Any) -> Adapter | None:
     if fits(canonical.ADAPTER, value):
         return canonical.ADAPTER
     return next((a for a in find_adapters() if fits(a, value)), None)
+
+
+def pieces_of(value: Any) -> frozenset[str]:
+    """The arrays that the adapter of a record takes one element at a time."""
+    return frozenset(getattr(adapter_for(value), "PIECES", ()))

@@ -17,8 +17,9 @@ T = TypeVar("T")
 _NUMBERS = 6
 # What a value takes in memory besides its text, and how much of a tape stays there.
 _OBJECT, _BLOCK, _BLOCK_NUMBERS = 300, 1 << 20, 1 << 17
-# Texts that take no more than the number by which they would be found; bits for the length of a text in such a number.
-_SHORT, _SIZE_BITS = 24, 36
+# Texts that take no more than the number by which they would be found; bits for the length of a text in such a number,
+# which has 64 of them as long as the texts take less than 4 GB.
+_SHORT, _SIZE_BITS = 24, 32
 # So much is read at once: of values in order, and of one that stands elsewhere.
 _AHEAD, _NEAR = 64 << 10, 4 << 10
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from earwitness.ingest.chronicle import USER, Chronicle, name_of, run_name, text_of, undelivered
 from earwitness.ingest.codex.items import parts_text
-from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
+from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip, is_array
 from earwitness.ingest.shelf import Row, Shelf
 from earwitness.schema.model import Delivery
 
@@ -34,6 +34,7 @@ AGENT = "agent"
 class _AnthropicManaged:
     NAME = "anthropic-managed"
     TITLE = "Anthropic managed-agent session"
+    PIECES = ("/data",)
 
     def sniff(self, value: Any) -> bool:
         if isinstance(value, list):
@@ -45,12 +46,12 @@ class _AnthropicManaged:
             return _is_event(value["data"][0])
         return _is_event(value) or (value.get("type") == "session" and "environment_id" in value)
 
-    def split(self, record: Record) -> list[Record]:
+    def split(self, record: Record) -> Iterator[Record]:
         """A page of the list of events is an envelope."""
         value, place = record
-        if isinstance(value, dict) and isinstance(value.get("data"), list):
-            return [Record(event, place.at(f"/data/{n}")) for n, event in enumerate(value["data"])]
-        return [record]
+        if isinstance(value, dict) and is_array(value.get("data")):
+            return (Record(event, place.at(f"/data/{n}")) for n, event in enumerate(value["data"]))
+        return iter((record,))
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)

@@ -9,6 +9,7 @@ Versions tried: recordings in mozilla-ai/any-agent at commit 3e248d1.
 Order: tree, then time.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import structs
@@ -24,6 +25,7 @@ class _AnyAgent:
     NAME = "any-agent"
     READER = "spans"
     TITLE = "any-agent traces"
+    PIECES = ("/spans",)
 
     def sniff(self, value: Any) -> bool:
         rows = value.get("spans") if isinstance(value, dict) else None
@@ -32,12 +34,10 @@ class _AnyAgent:
         context = rows[0].get("context")
         return isinstance(context, dict) and "span_id" in context and "attributes" in rows[0]
 
-    def split(self, record: Record) -> list[Record]:
-        parts = []
+    def split(self, record: Record) -> Iterator[Record]:
         for n, row in enumerate(record.value["spans"]):
             place = record.place.at(f"/spans/{n}")
-            parts.append(Record(_span(row, place), place))
-        return parts
+            yield Record(_span(row, place), place)
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)

@@ -12,7 +12,7 @@ Order: tree, then time.
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Place, Record, Skip
+from earwitness.ingest.record import Context, Place, Record, is_array, some
 from earwitness.ingest.spans.build import as_dict, as_rows, is_error, make_span
 from earwitness.ingest.spans.reader import SpanReader
 from earwitness.ingest.spans.texts import as_text
@@ -28,13 +28,14 @@ class _DatadogLlmobs:
     NAME = "datadog-llmobs"
     READER = "spans"
     TITLE = "Datadog LLM Observability spans"
+    PIECES = ("/data", "/spans")
 
     def sniff(self, value: Any) -> bool:
         return next(_rows(value, Place(0, 0, 0)), None) is not None
 
-    def split(self, record: Record) -> list[Record]:
-        parts = [Record(_span(row, place), place) for row, place in _rows(record.value, record.place)]
-        return parts or [Record(Skip("ignored", "no spans", record.place), record.place)]
+    def split(self, record: Record) -> Iterator[Record]:
+        parts = (Record(_span(row, place), place) for row, place in _rows(record.value, record.place))
+        return some(parts, record.place, "no spans")
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)
@@ -48,7 +49,7 @@ def _rows(value: Any, place: Place) -> Iterator[tuple[dict[str, Any], Place]]:
         yield value["attributes"], place.at("/attributes")
     for key, known in (("data", _is_export), ("spans", _is_intake)):
         rows = value.get(key)
-        for n, row in enumerate(rows if isinstance(rows, list) else ()):
+        for n, row in enumerate(rows if is_array(rows) else ()):
             if known(row):
                 at = place.at(f"/{key}/{n}")
                 yield (row["attributes"], at.at("/attributes")) if key == "data" else (_flattened(row, value), at)

@@ -13,41 +13,41 @@ Versions tried: google-adk 1.18.0 and 2.13.0; google/adk-samples at commit e39b8
 Order: time, then file order.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from earwitness.ingest.adk import AdkReader, is_event
 from earwitness.ingest.adk_words import get
-from earwitness.ingest.record import Context, Record
+from earwitness.ingest.record import Context, Record, is_array
 
 
 class _GoogleAdkEvents:
     NAME = "google-adk-events"
     TITLE = "Google ADK events and sessions"
     READER = "google-adk"
+    PIECES = ("/events",)
 
     def sniff(self, value: Any) -> bool:
         if not isinstance(value, dict):
             return False
         return is_event(value) or _is_session(value) or ("event" in value and is_event(value.get("data")))
 
-    def split(self, record: Record) -> list[Record]:
+    def split(self, record: Record) -> Iterator[Record]:
         """A session is taken apart: itself, then its events."""
         value, place = record
         if not _is_session(value):
-            return [Record({"event": value if is_event(value) else value["data"]}, place)]
-        head = {"session": str(value["id"]), "state": value.get("state")}
-        events = [
-            Record({"event": event, "session": str(value["id"])}, place.at(f"/events/{n}"))
-            for n, event in enumerate(value["events"])
-        ]
-        return [Record(head, place), *events]
+            yield Record({"event": value if is_event(value) else value["data"]}, place)
+            return
+        yield Record({"session": str(value["id"]), "state": value.get("state")}, place)
+        for n, event in enumerate(value["events"]):
+            yield Record({"event": event, "session": str(value["id"])}, place.at(f"/events/{n}"))
 
     def open(self, context: Context) -> AdkReader:
         return AdkReader(context)
 
 
 def _is_session(value: dict[str, Any]) -> bool:
-    return isinstance(value.get("events"), list) and "id" in value and isinstance(get(value, "appName"), str)
+    return is_array(value.get("events")) and "id" in value and isinstance(get(value, "appName"), str)
 
 
 ADAPTER = _GoogleAdkEvents()

@@ -12,12 +12,12 @@ Versions tried: logs in the tests of UKGovernmentBEIS/inspect_ai at commit 499e6
 Order: file order of the events, with times.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.inspect_events import Sample, tell_events, tell_messages
 from earwitness.ingest.jsonrpc import log_name
-from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip, is_array
 from earwitness.ingest.script import MALFORMED, Script, digest, is_name
 
 _EVENTS = frozenset(
@@ -32,21 +32,22 @@ class _InspectAi:
     PRIORITY = 30
     # Members of an `.eval` file are sources of their own; the header of one names the samples of the others.
     READER = "inspect-ai"
+    PIECES = ("/samples",)
 
     def sniff(self, value: Any) -> bool:
         if not isinstance(value, dict):
             return False
         return _is_log(value) or _is_sample(value) or _is_rest(value) or _is_transcript(value)
 
-    def split(self, record: Record) -> list[Record]:
+    def split(self, record: Record) -> Iterator[Record]:
         value, place = record
         if not _is_log(value):
-            return [record]
-        samples = value.get("samples") if isinstance(value.get("samples"), list) else []
-        parts = [
-            Record({"_sample": s, "_eval": value["eval"]}, place.at(f"/samples/{n}")) for n, s in enumerate(samples)
-        ]
-        return [Record({**value, "samples": None}, place), *parts]
+            yield record
+            return
+        yield Record({**value, "samples": None}, place)
+        samples = value.get("samples")
+        for n, sample in enumerate(samples if is_array(samples) else ()):
+            yield Record({"_sample": sample, "_eval": value["eval"]}, place.at(f"/samples/{n}"))
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)

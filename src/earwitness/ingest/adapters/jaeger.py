@@ -13,7 +13,7 @@ Order: tree, then time.
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Place, Record, Skip
+from earwitness.ingest.record import Context, Place, Record, Skip, is_array, some
 from earwitness.ingest.spans.build import as_dict, as_rows, is_error, make_span
 from earwitness.ingest.spans.reader import SpanReader
 from earwitness.ingest.spans.span import SpanEvent
@@ -27,13 +27,14 @@ class _Jaeger:
     NAME = "jaeger"
     READER = "spans"
     TITLE = "Jaeger traces"
+    PIECES = ("/spans", "/data", "/data/*/spans")
 
     def sniff(self, value: Any) -> bool:
         return any(True for _ in _traces(value, Place(0, 0, 0)))
 
-    def split(self, record: Record) -> list[Record]:
-        parts = [part for trace, place in _traces(record.value, record.place) for part in _spans(trace, place)]
-        return parts or [Record(Skip("ignored", "a trace without spans", record.place), record.place)]
+    def split(self, record: Record) -> Iterator[Record]:
+        parts = (part for trace, place in _traces(record.value, record.place) for part in _spans(trace, place))
+        return some(parts, record.place, "a trace without spans")
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)
@@ -45,12 +46,12 @@ def _traces(value: Any, place: Place) -> Iterator[tuple[dict[str, Any], Place]]:
     rows = value.get("data")
     if _is_trace(value):
         yield value, place
-    elif isinstance(rows, list):
+    elif is_array(rows):
         yield from ((row, place.at(f"/data/{n}")) for n, row in enumerate(rows) if _is_trace(row))
 
 
 def _is_trace(value: Any) -> bool:
-    return isinstance(value, dict) and "traceID" in value and isinstance(value.get("spans"), list)
+    return isinstance(value, dict) and "traceID" in value and is_array(value.get("spans"))
 
 
 def _spans(trace: dict[str, Any], place: Place) -> Iterator[Record]:

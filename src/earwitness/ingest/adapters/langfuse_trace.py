@@ -23,6 +23,7 @@ class _LangfuseTrace:
     NAME = "langfuse-trace"
     READER = "spans"
     TITLE = "Langfuse trace downloads"
+    PIECES = ("/observations",)
 
     def sniff(self, value: Any) -> bool:
         if not isinstance(value, dict) or not isinstance(value.get("observations"), list):
@@ -31,8 +32,8 @@ class _LangfuseTrace:
         whole = isinstance(value.get("trace"), dict) or ("projectId" in value and "timestamp" in value)
         return whole and all(isinstance(r, dict) and ("traceId" in r or "trace_id" in r) for r in rows[:3])
 
-    def split(self, record: Record) -> list[Record]:
-        return list(_parts(record.value, record.place))
+    def split(self, record: Record) -> Iterator[Record]:
+        return _parts(record.value, record.place)
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)

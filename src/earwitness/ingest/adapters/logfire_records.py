@@ -13,7 +13,7 @@ Order: tree, then time.
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Place, Record, Skip
+from earwitness.ingest.record import Context, Place, Record, Skip, is_array
 from earwitness.ingest.spans.build import as_dict, make_span, read_events
 from earwitness.ingest.spans.reader import SpanReader
 from earwitness.ingest.spans.span import SpanEvent
@@ -25,12 +25,13 @@ class _LogfireRecords:
     NAME = "logfire-records"
     READER = "spans"
     TITLE = "Logfire records"
+    PIECES = ("/rows",)
 
     def sniff(self, value: Any) -> bool:
         return next(_rows(value, Place(0, 0, 0)), None) is not None
 
-    def split(self, record: Record) -> list[Record]:
-        return [Record(_span(row, place), place) for row, place in _rows(record.value, record.place)]
+    def split(self, record: Record) -> Iterator[Record]:
+        return (Record(_span(row, place), place) for row, place in _rows(record.value, record.place))
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)
@@ -42,7 +43,7 @@ def _rows(value: Any, place: Place) -> Iterator[tuple[dict[str, Any], Place]]:
     if _is_row(value):
         yield value, place
     rows = value.get("rows")
-    for n, row in enumerate(rows if isinstance(rows, list) else ()):
+    for n, row in enumerate(rows if is_array(rows) else ()):
         if _is_row(row):
             yield row, place.at(f"/rows/{n}")
 

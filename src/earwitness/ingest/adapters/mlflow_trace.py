@@ -12,7 +12,7 @@ Order: tree, then time.
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Place, Record, Skip
+from earwitness.ingest.record import Context, Place, Record, is_array, some
 from earwitness.ingest.spans.build import as_dict, as_rows, is_error, make_span
 from earwitness.ingest.spans.reader import SpanReader
 from earwitness.ingest.spans.span import SpanEvent
@@ -34,6 +34,7 @@ class _MlflowTrace:
     NAME = "mlflow-trace"
     READER = "spans"
     TITLE = "MLflow traces"
+    PIECES = ("/data/spans",)
 
     def sniff(self, value: Any) -> bool:
         if not isinstance(value, dict):
@@ -42,20 +43,19 @@ class _MlflowTrace:
             return True
         return "info" in value and isinstance(value.get("data"), dict) and isinstance(value["data"].get("spans"), list)
 
-    def split(self, record: Record) -> list[Record]:
+    def split(self, record: Record) -> Iterator[Record]:
         value, place = record.value, record.place
         if isinstance(value.get("trace"), str):
             value, place = as_dict(value["trace"]), place.at("/trace")
-        parts = list(_parts(value, place))
-        return parts or [Record(Skip("ignored", "a trace without spans", place), place)]
+        return some(_parts(value, place), place, "a trace without spans")
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)
 
 
 def _parts(value: dict[str, Any], place: Place) -> Iterator[Record]:
-    info, rows = as_dict(value.get("info")), as_rows(as_dict(value.get("data")).get("spans"))
-    for n, row in enumerate(rows):
+    info, rows = as_dict(value.get("info")), as_dict(value.get("data")).get("spans")
+    for n, row in enumerate((r for r in rows if isinstance(r, dict)) if is_array(rows) else as_rows(rows)):
         at = place.at(f"/data/spans/{n}")
         root = not (row.get("parent_span_id") or row.get("parent_id"))
         yield Record(_span(row, _about(info) if root else {}, at), at)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.openai_spans import span_of, tell_trace
-from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
+from earwitness.ingest.record import Context, Elements, Emit, Made, Place, Record, Skip, is_array
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.spool import Spool
 from earwitness.schema.model import Loss, Trace
@@ -26,16 +26,17 @@ class _OpenaiAgentsTrace:
     NAME = "openai-agents-trace"
     TITLE = "OpenAI Agents SDK trace export"
     READER = "openai-agents-trace"
+    PIECES = ("/data",)
 
     def sniff(self, value: Any) -> bool:
         return _is_object(value) or bool(_payload(value))
 
-    def split(self, record: Record) -> list[Record]:
+    def split(self, record: Record) -> Iterator[Record]:
         """A payload holds many objects."""
         parts = _payload(record.value)
         if not parts:
-            return [record]
-        return [Record(part, record.place.at(f"/data/{n}")) for n, part in enumerate(parts)]
+            return iter((record,))
+        return (Record(part, record.place.at(f"/data/{n}")) for n, part in enumerate(parts))
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)
@@ -48,9 +49,9 @@ def _is_object(value: Any) -> bool:
     return (kind == "trace" and "workflow_name" in value) or (kind == "trace.span" and "span_data" in value)
 
 
-def _payload(value: Any) -> list[Any]:
+def _payload(value: Any) -> list[Any] | Elements:
     parts = value.get("data") if isinstance(value, dict) else None
-    return parts if isinstance(parts, list) and parts and _is_object(parts[0]) else []
+    return parts if is_array(parts) and _is_object(next(iter(parts), None)) else []
 
 
 class _Reader:

@@ -13,7 +13,7 @@ Order: time, then file order.
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Place, Record, Skip
+from earwitness.ingest.record import Context, Place, Record, is_array, some
 from earwitness.ingest.spans.logs import log_span
 from earwitness.ingest.spans.otlp import any_value, attributes
 from earwitness.ingest.spans.reader import SpanReader
@@ -27,13 +27,21 @@ class _OtlpLogs:
     NAME = "otlp-logs"
     READER = "spans"
     TITLE = "OpenTelemetry log records (OTLP/JSON)"
+    PIECES = tuple(
+        path
+        for blocks in _RESOURCES
+        for path in (
+            f"/{blocks}",
+            *(f"/{blocks}/*/{groups}" for groups in _SCOPES),
+            *(f"/{blocks}/*/{groups}/*/{records}" for groups in _SCOPES for records in _RECORDS),
+        )
+    )
 
     def sniff(self, value: Any) -> bool:
         return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in _RESOURCES)
 
-    def split(self, record: Record) -> list[Record]:
-        parts = list(_parts(record.value, record.place))
-        return parts or [Record(Skip("ignored", "an envelope without log records", record.place), record.place)]
+    def split(self, record: Record) -> Iterator[Record]:
+        return some(_parts(record.value, record.place), record.place, "an envelope without log records")
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)
@@ -71,7 +79,7 @@ def _time(value: Any) -> Any:
 def _rows(owner: dict[str, Any], names: tuple[str, ...], place: Place) -> Iterator[tuple[dict[str, Any], Place]]:
     key = next((name for name in names if name in owner), None)
     rows = owner.get(key) if key else None
-    for n, row in enumerate(rows if isinstance(rows, list) else ()):
+    for n, row in enumerate(rows if is_array(rows) else ()):
         yield _dict(row), place.at(f"/{key}/{n}")
 
 

@@ -5,6 +5,7 @@ Versions tried: opentelemetry-exporter-otlp-json-file 0.66b1; dialects as record
 Order: tree, then time.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from earwitness.ingest.record import Context, Record
@@ -16,11 +17,12 @@ class _OtlpSpans:
     NAME = "otlp-spans"
     READER = "spans"
     TITLE = "OpenTelemetry trace spans (OTLP/JSON)"
+    PIECES = otlp.PIECES
 
     def sniff(self, value: Any) -> bool:
         return otlp.is_envelope(value)
 
-    def split(self, record: Record) -> list[Record]:
+    def split(self, record: Record) -> Iterator[Record]:
         return otlp.split(record)
 
     def open(self, context: Context) -> SpanReader:

@@ -12,7 +12,7 @@ Order: tree, then time.
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Place, Record, Skip
+from earwitness.ingest.record import Context, Place, Record, Skip, is_array, some
 from earwitness.ingest.spans import otlp
 from earwitness.ingest.spans.build import as_dict, as_rows, is_error, make_span, read_events
 from earwitness.ingest.spans.reader import SpanReader
@@ -24,6 +24,7 @@ class _PhoenixRest:
     NAME = "phoenix-rest"
     READER = "spans"
     TITLE = "Arize Phoenix API answers"
+    PIECES = ("/data", "/data/*/spans")
 
     def sniff(self, value: Any) -> bool:
         rows = value.get("data") if isinstance(value, dict) else None
@@ -31,11 +32,11 @@ class _PhoenixRest:
             return _kind(rows[0]) is not None
         return _kind(value) == "span" and isinstance(value.get("id"), str)
 
-    def split(self, record: Record) -> list[Record]:
+    def split(self, record: Record) -> Iterator[Record]:
         rows = record.value.get("data")
-        if not isinstance(rows, list):
-            return [Record(_rest(record.value, record.place), record.place)]
-        return [part for n, row in enumerate(rows) for part in _parts(row, record.place.at(f"/data/{n}"))]
+        if not is_array(rows):
+            return iter((Record(_rest(record.value, record.place), record.place),))
+        return (part for n, row in enumerate(rows) for part in _parts(row, record.place.at(f"/data/{n}")))
 
     def open(self, context: Context) -> SpanReader:
         return SpanReader(context)
@@ -86,14 +87,16 @@ def _common(row: dict[str, Any]) -> dict[str, Any]:
 
 def _bare(row: dict[str, Any], place: Place) -> Iterator[Record]:
     """The spans of a trace without attributes: their kind is all that is known."""
-    spans = as_rows(row.get("spans"))
-    if not spans:
-        yield Record(Skip("ignored", "a trace without spans", place), place)
-    for n, span in enumerate(spans):
-        at = place.at(f"/spans/{n}")
-        kind = {"openinference.span.kind": span.get("span_kind")}
-        made = make_span(at, trace=row.get("trace_id"), span=span.get("span_id"), attributes=kind, **_common(span))
-        yield Record(made, at)
+    rows = row.get("spans")
+    spans = (r for r in rows if isinstance(r, dict)) if is_array(rows) else as_rows(rows)
+    parts = (_bare_span(row, span, place.at(f"/spans/{n}")) for n, span in enumerate(spans))
+    yield from some(parts, place, "a trace without spans")
+
+
+def _bare_span(row: dict[str, Any], span: dict[str, Any], place: Place) -> Record:
+    kind = {"openinference.span.kind": span.get("span_kind")}
+    made = make_span(place, trace=row.get("trace_id"), span=span.get("span_id"), attributes=kind, **_common(span))
+    return Record(made, place)
 
 
 def _otlp(row: dict[str, Any], place: Place) -> Any:

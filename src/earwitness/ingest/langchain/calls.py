@@ -1,137 +1,118 @@
 """Calls of one conversation: who asked which tool or agent, and what became of it."""
 
 import json
-from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
-from msgspec.structs import replace
-
 from earwitness.ingest.langchain import names
-from earwitness.ingest.langchain.ledger import Draft, Ledger
+from earwitness.ingest.langchain.book import Book
+from earwitness.ingest.langchain.drafts import Asked, To
+from earwitness.ingest.langchain.index import Groups, Index
+from earwitness.ingest.langchain.ledger import Ledger
 from earwitness.ingest.langchain.messages import Call, Msg
 from earwitness.ingest.record import Place
 from earwitness.ingest.spans.texts import as_text, fingerprint
 
 # What the middleware for a human in the loop answers in place of the tool.
 _REFUSED = "User rejected the tool call"
-# Messages with so many characters are long.
-_LONG = 200
-
-
-@dataclass(eq=False, slots=True)
-class Said:
-    """A message that was told, as its copies look for it.
-
-    Attributes:
-        kept: its text, as the ledger has it.
-    """
-
-    msg: Msg
-    author: str | None
-    place: Place
-    kept: str | int
-    draft: Draft | None = None
-    thoughts: list[Draft] = field(default_factory=list)
-
-    def put_aside(self) -> None:
-        """Of a long message what tells copies from others stays here."""
-        msg = self.msg
-        if len(msg.text) + sum(len(c.arguments) for c in msg.calls) + sum(map(len, msg.thoughts)) > _LONG:
-            thoughts = tuple(thought[:1] for thought in msg.thoughts)
-            calls = tuple(Call(c.name, "", c.id) for c in msg.calls)
-            self.msg = replace(msg, text=msg.text.strip()[:1], thoughts=thoughts, calls=calls, artifact=None)
-
-
-@dataclass(eq=False, slots=True)
-class Asked:
-    """A tool call: what it was told as, and what is known of its effect.
-
-    Attributes:
-        goto: where the record says that a handoff led.
-        child: the agent whose run stands under the call.
-        running: its run is known, not only the request for it.
-        named: run and request are known to be one by the id of the call.
-        result: the message that answered it.
-    """
-
-    call: Call
-    agent: str | None
-    draft: Draft
-    goto: str | None = None
-    child: str | None = None
-    running: bool = False
-    named: bool = False
-    result: Said | None = None
 
 
 class Calls:
-    """The calls of one trace."""
+    """The calls of one trace, by number.
+
+    Attributes:
+        all: the calls, and notes that control was given back.
+        results: numbers of the messages that answered, by the ids of the calls.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.all: list[Asked] = []
-        self.results: dict[str, Said] = {}
-        self._by_id: dict[str, Asked] = {}
-        self._alike: dict[tuple[str, bytes], list[Asked]] = {}
-        self._nameless: set[tuple[str, bytes]] = set()  # of which a run was told that names no id
-        self._waiting: dict[str, deque[Asked]] = {}
-        self._payloads: dict[bytes, Asked] = {}
+        self.all = Book(Asked)
+        self.results = Index()
+        self._by_id = Index()
+        self._alike = Groups(lambda: ((a.likeness, n) for n, a in self._requests()))
+        self._nameless: set[int] = set()  # likenesses of which a run was told that names no id
+        self._waiting = Groups(lambda: ((a.tool, n) for n, a in self._requests()))
+        self._payloads = Index()
 
-    def get(self, call_id: str | None) -> Asked | None:
+    def get(self, call_id: str | None) -> int | None:
         """The call of an id."""
-        return self._by_id.get(call_id or "")
+        return self._by_id.get(call_id) if call_id else None
 
-    def ask(self, call: Call, agent: str | None, place: Place, time: Any, *, running: bool = False) -> Asked:
+    def _requests(self) -> Iterator[tuple[int, Asked]]:
+        return ((n, asked) for n, asked in enumerate(self.all) if asked.kind != "handoff_back")
+
+    def ask(self, call: Call, agent: str | None, place: Place, time: Any, *, running: bool = False) -> int:
         """A tool call: its request in a message, or the run of it (`running`), whichever comes first."""
-        asked = self.get(call.id) or self._unclaimed(call, agent, running=running)
-        if asked is None:
-            asked = self._tell(call, agent, place, time)
-            self.all.append(asked)
-            self._alike.setdefault(_likeness(call), []).append(asked)
-            self._waiting.setdefault(call.name, deque()).append(asked)
+        number = self.get(call.id)
+        if number is None:
+            likeness = hash((call.name, fingerprint(call.arguments)))
+            number = self._unclaimed(likeness, agent, running=running)
+            if number is None:
+                number = self._tell(call, likeness, agent, place, time)
         if call.id:
-            self.adopt(asked, call.id)
-        asked.running = asked.running or running
-        if running and not asked.call.id:
-            self._nameless.add(_likeness(asked.call))
-        return asked
+            self.adopt(number, call.id)
+        if running:
+            asked = self.all[number]
+            asked.running = True
+            if not asked.id:
+                self._nameless.add(asked.likeness)
+        return number
 
-    def _unclaimed(self, call: Call, agent: str | None, *, running: bool) -> Asked | None:
+    def _unclaimed(self, likeness: int, agent: str | None, *, running: bool) -> int | None:
         """The run of a call that names no id, and the request that tells the id, whichever comes first."""
-        if not running and _likeness(call) not in self._nameless:
+        if not running and likeness not in self._nameless:
             return None
-        alike = self._alike.get(_likeness(call), [])
-        del alike[: next((n for n, asked in enumerate(alike) if not asked.named), len(alike))]
-        for asked in alike:
-            waiting = not asked.running if running else asked.running and not asked.call.id
+        alike = self._alike.of(likeness)
+        while alike and self.all[alike[0]].named:
+            alike.popleft()
+        for number in alike:
+            asked = self.all[number]
+            waiting = not asked.running if running else asked.running and not asked.id
             if waiting and not asked.named and agent in (asked.agent, None):
-                return asked
+                return number
         return None
 
-    def _tell(self, call: Call, agent: str | None, place: Place, time: Any) -> Asked:
-        rest = {"sender": agent, "time": time, "place": place}
+    def _tell(self, call: Call, likeness: int, agent: str | None, place: Place, time: Any) -> int:
+        rest: dict[str, Any] = {"sender": agent, "time": time, "place": place}
         name = f"{call.id or call.name}:call"
         if names.handed(call.name):
-            return Asked(call, agent, self.ledger.event("C2", call.arguments, kind="handoff", name=name, **rest))
-        self.ledger.actor(call.name, "tool", "declared")
-        to = ((call.name, "declared"),)
-        draft = self.ledger.event("C3", call.arguments, kind="tool_arguments", name=name, to=to, **rest)
-        return Asked(call, agent, draft)
+            kind = "handoff"
+            draft = self.ledger.event("C2", call.arguments, kind=kind, name=name, **rest)
+        else:
+            kind = "tool_arguments"
+            self.ledger.actor(call.name, "tool", "declared")
+            to: To = ((call.name, "declared"),)
+            draft = self.ledger.event("C3", call.arguments, kind=kind, name=name, to=to, **rest)
+        number = self.all.append(Asked(call.name, call.id, likeness, agent, draft, kind))
+        if call.id:
+            self._by_id.put(call.id, number)
+        self._alike.put(likeness, number)
+        self._waiting.put(call.name, number)
+        return number
 
-    def adopt(self, asked: Asked, call_id: str) -> None:
+    def hand_back(self, calls: tuple[Call, ...], name: str, agent: str | None, draft: int) -> None:
+        """Calls that say no more than that control is given back."""
+        for call in calls:
+            if self.get(call.id or name) is None:
+                number = self.all.append(Asked(call.name, call.id, 0, agent, draft, "handoff_back"))
+                self._by_id.put(call.id or name, number)
+
+    def adopt(self, number: int, call_id: str) -> None:
         """A further id under which a call is answered."""
-        self._by_id.setdefault(call_id, asked)
+        asked = self.all[number]
+        if call_id != asked.id and self._by_id.get(call_id) is None:
+            self._by_id.put(call_id, number)
         asked.named = asked.named or (asked.running and not call_id.startswith("run:"))
-        if asked.result:
-            self.results.setdefault(call_id, asked.result)
+        if asked.result is not None and self.results.get(call_id) is None:
+            self.results.put(call_id, asked.result)
 
-    def answered_by(self, msg: Msg) -> Asked | None:
+    def answered_by(self, msg: Msg) -> int | None:
         """The call that a tool's message answers: by its id, or where it names none the first of that tool."""
         if msg.call_id:
             return self.get(msg.call_id)
-        waiting = self._waiting.get(msg.name or "", deque())
-        while waiting and waiting[0].result:
+        waiting = self._waiting.of(msg.name or "")
+        while waiting and self.all[waiting[0]].result is not None:
             waiting.popleft()
         return waiting[0] if waiting else None
 
@@ -139,53 +120,47 @@ class Calls:
         """Whether a call was answered by the user's refusal: nothing was run, so that the tool never got it."""
         refused = asked is not None and not asked.running and msg.failed and msg.text.startswith(_REFUSED)
         if asked and refused:
-            asked.draft.delivered = False
+            self.ledger.drafts[asked.draft].delivered = False
         return refused
 
-    def close(self, asked: Asked, said: Said) -> None:
-        """A call was answered."""
-        asked.result = said
-        if said.msg.call_id:
-            self.results.setdefault(said.msg.call_id, said)
-
-    def delegate(self, asked: Asked, child: str) -> None:
+    def delegate(self, number: int, child: str) -> None:
         """A run of another agent stands under a call: the call is a message to that agent."""
-        if asked.child or child == asked.agent or asked.goto or asked.draft.kind == "handoff_back":
+        asked = self.all[number]
+        if asked.child or child == asked.agent or asked.goto or asked.kind == "handoff_back":
             return
-        asked.child = child
-        draft, tool = asked.draft, asked.call.name
-        self.ledger.actor(child, "agent", "node")
-        draft.content = _sole_text(draft.content)
-        draft.channel, draft.kind, draft.to = "C2", "delegation", ((child, "structural"),)
-        draft.attributes = {"tool": tool}
-        self._payloads[fingerprint(draft.content)] = asked
-        if not any(tool in dict(d.to) or d.sender == tool for d in self.ledger.drafts):
-            self.ledger.actors.pop(tool, None)
+        asked.child, asked.kind = child, "delegation"
+        tool, ledger = asked.tool, self.ledger
+        ledger.actor(child, "agent", "node")
+        draft = ledger.drafts[asked.draft]
+        text = _sole_text(ledger.texts.text(draft.kept))
+        ledger.say_anew(asked.draft, text)
+        ledger.address(draft, "delegation", ((child, "structural"),))
+        draft.channel, draft.attributes = "C2", {"tool": tool}
+        self._payloads.put(fingerprint(text), number)
+        if not ledger.names(tool):
+            ledger.actors.pop(tool, None)
 
     def payload(self, text: str) -> Asked | None:
         """The call whose words an agent was given."""
-        return self._payloads.get(fingerprint(text))
+        number = self._payloads.get(fingerprint(text))
+        return None if number is None else self.all[number]
 
     def land(self) -> None:
         """Say which handoffs took effect."""
         for asked in self.all:
-            if asked.draft.kind == "handoff":
+            if asked.kind == "handoff":
                 self._land(asked)
 
     def _land(self, asked: Asked) -> None:
-        draft, wanted = asked.draft, names.handed(asked.call.name)
+        wanted = names.handed(asked.tool)
         known = next((a for a in self.ledger.agents if names.slug(a) == wanted and a != asked.agent), None)
         if asked.goto:
             self.ledger.actor(asked.goto, "agent", "declared")
-            draft.to = ((asked.goto, "declared"),)
-        elif known and asked.result and not asked.result.msg.failed:
-            draft.to = ((known, "structural"),)
+            self.ledger.settle(asked.draft, "handoff", ((asked.goto, "declared"),))
+        elif known and asked.result is not None and not asked.failed:
+            self.ledger.settle(asked.draft, "handoff", ((known, "structural"),))
         else:  # asked for; whether it was refused is known only where there is an answer
-            draft.kind, draft.delivered = "handoff_request", asked.result is None
-
-
-def _likeness(call: Call) -> tuple[str, bytes]:
-    return call.name, fingerprint(call.arguments)
+            self.ledger.settle(asked.draft, "handoff_request", (), delivered=asked.result is None)
 
 
 def _sole_text(arguments: str) -> str:

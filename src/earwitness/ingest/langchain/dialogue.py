@@ -1,15 +1,28 @@
 """A conversation of LangChain messages: each message told once, every later copy a sighting."""
 
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
 from typing import Any
 
 from earwitness.ingest.langchain import names
-from earwitness.ingest.langchain.calls import Asked, Calls, Said
-from earwitness.ingest.langchain.known import Known
-from earwitness.ingest.langchain.ledger import USER, Draft, Ledger, Seen
+from earwitness.ingest.langchain.book import Book
+from earwitness.ingest.langchain.calls import Calls
+from earwitness.ingest.langchain.drafts import Asked, Said
+from earwitness.ingest.langchain.index import Groups, Index
+from earwitness.ingest.langchain.known import Known, text_key
+from earwitness.ingest.langchain.ledger import USER, Ledger
 from earwitness.ingest.langchain.messages import Msg
 from earwitness.ingest.record import Place
+from earwitness.ingest.shelf import Tape
 from earwitness.ingest.spans.texts import fingerprint
 from earwitness.schema.words import Flag, Grade, SightingKind
+
+# Pages are put aside once in so many messages.
+_EVERY = 64
+# So many viewers of a message are noted with it.
+_VIEWERS = 8
 
 
 class Dialogue:
@@ -17,24 +30,37 @@ class Dialogue:
 
     Attributes:
         request: the first words of a person.
-        known: what was told.
+        said: what was told, by number.
+        known: the same, as copies look for it.
+        returned: who gave control back.
     """
 
     def __init__(self) -> None:
         self.ledger = Ledger()
         self.calls = Calls(self.ledger)
         self.request: str | None = None
-        self.known = Known(self.calls.results)
-        self._open: list[Said] = []
-        self._unsent: dict[bytes, list[Said]] = {}
-        self._backs: list[tuple[int, str | None, str, Draft]] = []
-        self._shown: set[tuple[str | None, int]] = set()
-        self._unseen: dict[int, Seen] = {}
+        self.said = Book(Said)
+        self.known = Known(self.said, self.calls.results)
+        self.returned: set[str] = set()
+        self._open = array("q")  # messages whose hearers may still show
+        self._words = array("q")  # their events
+        self._heard = bytearray()  # whether they did
+        self._unsent = Groups(self._sendable)
+        self._backs = Tape[tuple[int, str | None, str, int]]()
+        self._crowd = Index()  # who else was shown a message that many were shown
+        self._rests = 0
 
-    @property
-    def returned(self) -> set[str]:
-        """Who gave control back."""
-        return {author for _, author, _, _ in self._backs if author}
+    def _sendable(self) -> Iterator[tuple[bytes, int]]:
+        return ((fingerprint(self.ledger.texts.text(self.said[n].kept)), n) for n in self._open)
+
+    def rest(self) -> None:
+        """Now and then, put aside what was not looked at lately; nobody may hold a row of what was told now."""
+        self._rests += 1
+        if self._rests % _EVERY:
+            return
+        self.ledger.rest()
+        self.calls.all.rest()
+        self.said.rest()
 
     def meet(
         self,
@@ -58,18 +84,15 @@ class Dialogue:
         """
         if msg.role == "remove":
             return
+        self.rest()
         msg = self._as_spoken(msg, agent)
-        said = self.known.find(msg)
-        if said is None:
-            author = msg.name if msg.role == "ai" and msg.name else agent
-            said = Said(msg, author, place, self.ledger.texts.keep(msg.text))
-            self.known.add(said)
-            self._tell(said, viewer or agent, time)
-            said.put_aside()
+        number = self.known.find(msg)
+        if number is None:
+            number = self._news(msg, place, agent, viewer or agent, time)
         else:
-            self._enrich(said, msg, time)
+            self._enrich(self.said[number], number, msg, time)
         if viewer:
-            self._show(said, viewer, kind, place, time)
+            self._show(number, viewer, kind, place, time)
 
     def _as_spoken(self, msg: Msg, agent: str | None = None) -> Msg:
         """A "human" message that an agent signs is what that agent said, given to the others as input."""
@@ -77,158 +100,196 @@ class Dialogue:
             return msg
         return self.known.spoken(msg)
 
-    def _tell(self, said: Said, viewer: str | None, time: Any) -> None:
-        if said.msg.references:
-            self.ledger.lose("reference", None, "files inside messages", said.msg.references)
-        if said.msg.role in ("human", "system"):
-            self._given(said, viewer, time)
-        elif said.msg.role == "tool":
-            self._answer(said, time)
+    def _news(self, msg: Msg, place: Place, agent: str | None, viewer: str | None, time: Any) -> int:
+        """A message that was not met before."""
+        author = msg.name if msg.role == "ai" and msg.name else agent
+        calls = tuple(call.id for call in msg.calls)
+        says = bool(msg.text.strip() or calls or msg.call_id or msg.thoughts)
+        kept = self.ledger.texts.keep(msg.text)
+        said = Said(msg.role, msg.name, bool(msg.id), calls, says, msg.back, author, place, kept, text_key(msg))
+        number = self.said.append(said)
+        self.known.add(msg, number)
+        if msg.references:
+            self.ledger.lose("reference", None, "files inside messages", msg.references)
+        if msg.role in ("human", "system"):
+            self._given(said, number, msg, viewer, time)
+        elif msg.role == "tool":
+            self._answer(said, number, msg, time)
         else:
-            self._speak(said, time)
+            self._speak(said, number, msg, time)
+        return number
 
-    def _given(self, said: Said, viewer: str | None, time: Any) -> None:
+    def _given(self, said: Said, number: int, msg: Msg, viewer: str | None, time: Any) -> None:
         """What somebody was given: the words of a delegation, or what was there before anything was said."""
-        if said.msg.role == "human" and self.request is None and not self.calls.payload(said.msg.text):
-            self.request = said.msg.text
+        if msg.role == "human" and self.request is None and not self.calls.payload(msg.text):
+            self.request = msg.text
         if viewer:
-            self._show(said, viewer, "initial", said.place, time)
+            self._show(number, viewer, "initial", said.place, time)
         else:
-            rest = {"time": time, "kept": said.kept}
-            self._unseen[id(said)] = self.ledger.sighting(None, "initial", said.msg.text, said.place, **rest)
+            rest: dict[str, Any] = {"time": time, "kept": said.kept}
+            said.unseen = self.ledger.sighting(None, "initial", msg.text, said.place, **rest)
 
-    def _show(self, said: Said, viewer: str, kind: SightingKind, place: Place, time: Any) -> None:
+    def _is_shown(self, said: Said, number: int, viewer: str) -> bool:
+        """Whether a message was shown to somebody before; from now on it was."""
+        if viewer in said.shown or self._crowd.get((number, viewer)) is not None:
+            return True
+        if len(said.shown) < _VIEWERS:
+            said.shown = (*said.shown, viewer)
+        else:
+            self._crowd.put((number, viewer), 0)
+        return False
+
+    def _show(self, number: int, viewer: str, kind: SightingKind, place: Place, time: Any) -> None:
         """A message was shown to somebody; once is evidence enough."""
-        if (viewer, id(said)) in self._shown:
+        said = self.said[number]
+        if self._is_shown(said, number, viewer):
             return
-        self._shown.add((viewer, id(said)))
+        if said.unseen is not None:
+            self.ledger.forget(said.unseen)
+            said.unseen = None
         self.ledger.actor(viewer, "agent", "node")
         draft, text = said.draft, self.ledger.texts.text(said.kept)
-        if said.msg.role in ("human", "system"):
+        if said.role in ("human", "system"):
             payload = self.calls.payload(text)  # the "human" of a delegated run is the agent that asked
             draft = payload.draft if payload and payload.child == viewer else None
-            kind = "input" if draft else "initial"
+            kind = "initial" if draft is None else "input"
         self.ledger.sighting(viewer, kind, text, place, time=time, draft=draft, kept=said.kept)
-        asked = [self.calls.get(c.id) for c in said.msg.calls]
-        for part in (*said.thoughts, *(a.draft for a in asked if a)):
-            self.ledger.sighting(viewer, kind, part.content, place, time=time, draft=part, kept=part.kept)
+        asked = [self.calls.all[n] for call in said.calls if (n := self.calls.get(call)) is not None]
+        for part in (*said.thoughts, *(a.draft for a in asked)):
+            kept = self.ledger.drafts[part].kept
+            text = self.ledger.texts.text(kept)
+            self.ledger.sighting(viewer, kind, text, place, time=time, draft=part, kept=kept)
 
-    def _speak(self, said: Said, time: Any) -> None:
-        msg, author = said.msg, said.author
+    def _speak(self, said: Said, number: int, msg: Msg, time: Any) -> None:
+        author = said.author
         self.ledger.actor(author, "agent", "declared" if author == msg.name else "node")
-        self._shown.add((author, id(said)))
+        said.shown = (author,) if author else ()
         self._think(said, msg, time)
         if msg.back:
-            self._hand_back(said, time)
+            self._hand_back(said, msg, time)
             return
         if msg.text.strip():
-            self._say_text(said, time)
+            self._say_text(said, number, msg, time)
         for call in msg.calls:
             self.calls.ask(call, author, said.place, time)
 
     def _think(self, said: Said, msg: Msg, time: Any) -> None:
-        for text in msg.thoughts:
-            name = f"{self._name(msg)}:reasoning"
-            draft = self.ledger.event(
-                "C6", text, kind="reasoning", name=name, place=said.place, sender=said.author, time=time
-            )
-            said.thoughts.append(draft)
+        if not msg.thoughts:
+            return
+        name = f"{self._name(msg)}:reasoning"
+        rest: dict[str, Any] = {"place": said.place, "sender": said.author, "time": time}
+        told = [self.ledger.event("C6", text, kind="reasoning", name=name, **rest) for text in msg.thoughts]
+        said.thoughts = (*said.thoughts, *told)
 
-    def _say_text(self, said: Said, time: Any) -> None:
+    def _say_text(self, said: Said, number: int, msg: Msg, time: Any) -> None:
         """Text beside a call is thinking aloud; where other text goes shows at the end."""
-        beside = bool(said.msg.calls)
+        beside = bool(msg.calls)
         said.draft = self.ledger.event(
             "C6" if beside else "C2",
-            said.msg.text,
+            msg.text,
             kind="intermediate" if beside else "message",
-            name=f"{self._name(said.msg)}:text",
+            name=f"{self._name(msg)}:text",
             place=said.place,
             sender=said.author,
             time=time,
             kept=said.kept,
         )
         if not beside:
-            self._open.append(said)
-            self._unsent.setdefault(fingerprint(said.msg.text), []).append(said)
+            self._unsent.put(fingerprint(msg.text), number)
+            self._open.append(number)
+            self._words.append(said.draft)
+            self._heard.append(False)
 
     def _name(self, msg: Msg) -> str:
         return msg.id or f"message{len(self.known)}"
 
-    def _hand_back(self, said: Said, time: Any) -> None:
+    def _hand_back(self, said: Said, msg: Msg, time: Any) -> None:
         """The framework's own note; its text is boilerplate, no word of the worker."""
-        if not said.msg.calls:
+        if not msg.calls:
             return
-        tool = said.msg.calls[0].name
-        name = f"{said.msg.id or tool}:handoff"
-        draft = self.ledger.event(
-            "C2", "", kind="handoff_back", name=name, place=said.place, sender=said.author, time=time
-        )
-        self._backs.append((len(self._open), said.author, names.handed(tool) or "", draft))
-        for call in said.msg.calls:
-            self.calls.adopt(Asked(call, said.author, draft), call.id or name)
+        tool, author = msg.calls[0].name, said.author
+        name = f"{msg.id or tool}:handoff"
+        rest: dict[str, Any] = {"place": said.place, "sender": author, "time": time}
+        draft = self.ledger.event("C2", "", kind="handoff_back", name=name, **rest)
+        target = names.handed(tool) or ""
+        self._backs.append((len(self._open), author, target, draft), len(target))
+        if author:
+            self.returned.add(author)
+        self.calls.hand_back(msg.calls, name, author, draft)
 
-    def _enrich(self, said: Said, msg: Msg, time: Any) -> None:
+    def _opened(self, number: int | None) -> int | None:
+        """Where a message stands among the open ones, if it is one of which it does not show yet who heard it."""
+        at = len(self._open) if number is None else bisect_left(self._open, number)
+        return at if at < len(self._open) and self._open[at] == number and not self._heard[at] else None
+
+    def _enrich(self, said: Said, number: int, msg: Msg, time: Any) -> None:
         """A fuller copy: some spellings drop the calls of a message, its name, or its reasoning."""
-        if said.msg.role != "ai" or msg.back or said.msg.back:
+        if said.role != "ai" or msg.back or said.back:
             return
         if msg.name:
             self._sign(said, msg.name)
-        if msg.calls and not said.msg.calls:
-            self._call_late(said, msg, time)
+        if msg.calls and not said.calls:
+            self._call_late(said, number, msg, time)
         if msg.thoughts and not said.thoughts:
             self._think(said, msg, time)
 
     def _sign(self, said: Said, name: str) -> None:
         if said.author is None:
             said.author = name
-            for draft in filter(None, (said.draft, *said.thoughts)):
-                draft.sender = name
+            for number in (*(() if said.draft is None else (said.draft,)), *said.thoughts):
+                self.ledger.sign(number, name)
         if said.author == name:
             self.ledger.actor(name, "agent", "declared")
 
-    def _call_late(self, said: Said, msg: Msg, time: Any) -> None:
-        old = said.msg
-        said.msg = Msg(role="ai", text=old.text, thoughts=old.thoughts, calls=msg.calls, id=old.id, name=old.name)
-        if said.draft:
-            said.draft.channel, said.draft.kind = "C6", "intermediate"
+    def _call_late(self, said: Said, number: int, msg: Msg, time: Any) -> None:
+        at = self._opened(number)
+        if at is not None:
+            self._heard[at] = True
+        said.calls, said.says = tuple(call.id for call in msg.calls), True
+        if said.draft is not None:
+            draft = self.ledger.drafts[said.draft]
+            draft.channel, draft.kind = "C6", "intermediate"
         for call in msg.calls:
             self.calls.ask(call, said.author, said.place, time)
 
     # What comes back from calls.
 
-    def _answer(self, said: Said, time: Any) -> None:
-        msg = said.msg
-        asked = self.calls.answered_by(msg)
-        handing = asked.draft.kind.startswith("handoff") if asked else bool(msg.name and names.handed(msg.name))
+    def _answer(self, said: Said, number: int, msg: Msg, time: Any) -> None:
+        call = self.calls.answered_by(msg)
+        asked = None if call is None else self.calls.all[call]
+        handing = asked.kind.startswith("handoff") if asked else bool(msg.name and names.handed(msg.name))
         if msg.back or handing:
-            self._arrive(said, asked)
+            if asked:  # the result of a handoff tool is boilerplate, and confirms where control went
+                asked.goto = msg.goto or asked.goto
         elif asked and asked.child:
-            self._report(said, asked, time)
+            self._report(said, msg, asked, time)
         else:
-            self._result(said, asked, time)
+            self._result(said, msg, asked, time)
         if asked:
-            self.calls.close(asked, said)
+            asked.result, asked.failed = number, msg.failed
 
-    def _arrive(self, said: Said, asked: Asked | None) -> None:
-        """The result of a handoff tool is boilerplate, and confirms where control went."""
-        if asked:
-            asked.goto = said.msg.goto or asked.goto
-
-    def _report(self, said: Said, asked: Asked, time: Any) -> None:
+    def _report(self, said: Said, msg: Msg, asked: Asked, time: Any) -> None:
         """What an agent that was asked gives back: its own last words, or a text made of them."""
-        told = fingerprint(said.msg.text)
-        mine = (s.draft for s in reversed(self._unsent.get(told, ())) if s.author == asked.child)
-        draft = next((d for d in mine if d and d.kind == "message"), None)
-        if draft is None:
-            name = f"{said.msg.call_id or asked.call.name}:answer"
-            rest = {"sender": asked.child, "time": time, "place": said.place}
-            draft = self.ledger.event("C2", said.msg.text, kind="answer", name=name, **rest)
-        said.draft = draft
-        draft.kind, draft.to = "answer", ((asked.agent, "structural"),) if asked.agent else ()
+        at = self._last_words(msg.text, asked.child)
+        if at is not None:
+            found, self._heard[at] = self._words[at], True
+        else:
+            name = f"{msg.call_id or asked.tool}:answer"
+            rest: dict[str, Any] = {"sender": asked.child, "time": time, "place": said.place}
+            found = self.ledger.event("C2", msg.text, kind="answer", name=name, **rest)
+        said.draft = found
+        self.ledger.address(self.ledger.drafts[found], "answer", ((asked.agent, "structural"),) if asked.agent else ())
 
-    def _result(self, said: Said, asked: Asked | None, time: Any) -> None:
-        msg = said.msg
-        tool = msg.name or (asked.call.name if asked else None)
+    def _last_words(self, text: str, author: str | None) -> int | None:
+        """Where the latest message of an agent with this text stands among the open ones."""
+        for number in reversed(self._unsent.of(fingerprint(text))):
+            at = self._opened(number)
+            if at is not None and self.said[number].author == author:
+                return at
+        return None
+
+    def _result(self, said: Said, msg: Msg, asked: Asked | None, time: Any) -> None:
+        tool = msg.name or (asked.tool if asked else None)
         refused = self.calls.refuse(asked, msg)
         self.ledger.actor(tool, "tool", "declared")
         grade: Grade = "declared" if msg.call_id and not msg.call_id.startswith("run:") else "structural"
@@ -236,19 +297,19 @@ class Dialogue:
         if msg.failed and not refused:
             self.ledger.lose("failed_call", "C4", "tool call that failed")
         name = msg.call_id or self._name(msg)
-        rest = {"sender": None if refused else tool, "time": time, "place": said.place}
+        rest: dict[str, Any] = {"sender": None if refused else tool, "time": time, "place": said.place}
         to = ((asked.agent, grade),) if asked and asked.agent else ()
         said.draft = self.ledger.event(
             "C4", msg.text, kind="tool_result", name=f"{name}:result", to=to, flags=flags, kept=said.kept, **rest
         )
         if asked and asked.agent:
-            self._shown.add((asked.agent, id(said)))
+            said.shown = (asked.agent,)
         if msg.artifact:
             self.ledger.event("C7", msg.artifact, kind="artifact", name=f"{name}:artifact", **rest)
 
     # The end.
 
-    def finish(self, final: list[Msg]) -> None:
+    def finish(self, final: Iterable[Msg]) -> None:
         """Say where open words went, and which handoffs took effect.
 
         Args:
@@ -257,32 +318,32 @@ class Dialogue:
         self._finals(final)
         self.calls.land()
         for opened, author, target, draft in self._backs:
+            self.rest()
             agent = next((a for a in self.ledger.agents if names.slug(a) == target), None)
             if agent:
-                draft.to = ((agent, "structural"),)
+                self.ledger.settle(draft, "handoff_back", ((agent, "structural"),))
                 self._hand_over(opened, author, agent)
-        for _, said in self._shown:
-            self.ledger.forget(self._unseen.get(said))
 
     def _hand_over(self, opened: int, author: str | None, agent: str) -> None:
         """The last words before control was given back are the answer."""
         real = self.ledger.aliases
-        for n in range(opened - 1, -1, -1):
-            said = self._open[n]
-            if said.draft and said.draft.kind == "message" and _same(real, said.author, author):
-                said.draft.kind, said.draft.to = "answer", ((agent, "structural"),)
+        for at in range(opened - 1, -1, -1):
+            if not self._heard[at] and _same(real, self.said[self._open[at]].author, author):
+                self._heard[at] = True
+                self.ledger.settle(self._words[at], "answer", ((agent, "structural"),))
                 return
 
-    def _finals(self, final: list[Msg]) -> None:
+    def _finals(self, final: Iterable[Msg]) -> None:
         """The last words of the outermost run, and those after which the user spoke again."""
-        final = [self._as_spoken(msg) for msg in final]
-        for msg, following in zip(final, [*final[1:], None], strict=False):
-            if msg.role != "ai" or msg.calls or not (following is None or following.role == "human"):
+        for msg, following in pairwise(chain(map(self._as_spoken, final), (None,))):
+            if msg is None or msg.role != "ai" or msg.calls or not (following is None or following.role == "human"):
                 continue
-            said = self.known.find(msg)
-            if said and said.draft and said.draft.kind == "message":
+            self.rest()
+            at = self._opened(self.known.find(msg))
+            if at is not None:
+                self._heard[at] = True
                 self.ledger.actor(USER, "user", "structural")
-                said.draft.channel, said.draft.kind, said.draft.to = "C1", "final", ((USER, "structural"),)
+                self.ledger.settle(self._words[at], "final", ((USER, "structural"),), channel="C1")
 
 
 def _same(aliases: dict[str, str], one: str | None, other: str | None) -> bool:

@@ -4,7 +4,9 @@ from typing import Any
 
 from earwitness.ingest.langchain import names
 from earwitness.ingest.langchain.dialogue import Dialogue
-from earwitness.ingest.langchain.ledger import USER, Draft
+from earwitness.ingest.langchain.drafts import To
+from earwitness.ingest.langchain.index import Index
+from earwitness.ingest.langchain.ledger import USER
 from earwitness.ingest.langchain.messages import Call, Msg, arguments_text, clean, plain, read_messages
 from earwitness.ingest.langchain.reduced import Reduced
 from earwitness.ingest.record import Place
@@ -32,9 +34,9 @@ class Graph:
         self.nested = False
         self.written = False
         self._started = False
-        self._values: dict[tuple[str, bytes], Draft | None] = {}
+        self._values = _Values()
         self._reduced = Reduced()
-        self._tasks: dict[str, tuple[str, Any]] = {}
+        self._tasks: dict[str, tuple[Call, ...]] = {}  # with the calls of those that run tools
         self._entered: dict[str, str] = {}
         self._spoke: set[str] = set()
         self._callers: dict[str, str] = {}
@@ -42,6 +44,7 @@ class Graph:
     def enter(self, ns: list[str]) -> None:
         """Note which agents stand in which graphs, and which calls they run under."""
         self.nested = self.nested or bool(ns)
+        self.dialogue.rest()
         for graph, member in names.containers(ns):
             self._entered.setdefault(graph, member)
 
@@ -88,36 +91,35 @@ class Graph:
     def _write(self, agent: str | None, key: str, value: Any, place: Place, time: Any) -> None:
         """A value put into the shared state: a write to memory."""
         text = as_text(value)
-        known = (key, fingerprint(text))
-        if known in self._values:
+        if self._values.has(key, text):
             return
         ledger = self.dialogue.ledger
         ledger.actor(key, "memory", "declared")
         ledger.actor(agent, "agent", "node")
-        to = ((key, "declared"),)
+        to: To = ((key, "declared"),)
         name = f"state:{key}"
         draft = ledger.event("C5", text, kind="write", name=name, place=place, sender=agent, to=to, time=time)
-        self._values[known] = draft
+        self._values.put(key, text, draft)
         self._reduced.wrote(key, value, text)
 
     def _save(self, agent: str | None, files: dict[str, Any], place: Place, time: Any) -> None:
         """Files in the state are artifacts."""
         ledger = self.dialogue.ledger
         for path, text in _files(files):
-            known = (path, fingerprint(text))
-            if not text or known in self._values:
+            if not text or self._values.has(path, text):
                 continue
             ledger.actor(_STORE, "artifact_store", "declared")
             to = ((_STORE, "declared"),)
             rest = {"sender": agent, "to": to, "time": time, "attributes": {"path": path}}
-            self._values[known] = ledger.event("C7", text, kind="file", name=f"file:{path}", place=place, **rest)
+            draft = ledger.event("C7", text, kind="file", name=f"file:{path}", place=place, **rest)
+            self._values.put(path, text, draft)
 
     def start(self, ns: list[str], task: dict[str, Any], place: Place, time: Any = None) -> None:
         """A task begins: its input is what its agent was shown."""
         self.enter(ns)
         node, given = str(task.get("name") or ""), task.get("input")
         again = str(task.get("id")) in self._tasks  # a task starts once more after an interrupt
-        self._tasks[str(task.get("id"))] = (node, given)
+        self._tasks[str(task.get("id"))] = tuple(_calls_of(given)) if node == "tools" else ()
         agent = self.agent_of(ns, node, task.get("metadata"))
         self._nest(ns, agent, place, time)
         if node == "tools" or (isinstance(given, dict) and given.get("__type") == "tool_call_with_context"):
@@ -133,11 +135,11 @@ class Graph:
         if not ns or not agent:
             return
         self._callers.setdefault("|".join(ns), agent)
-        node, given = self._tasks.get(ns[-1].rpartition(":")[2], ("", None))
-        for call in _calls_of(given) if node == "tools" else ():
-            asked = self.dialogue.calls.ask(call, None, place, time)
-            if asked.agent and asked.agent != agent:
-                self.dialogue.calls.delegate(asked, agent)
+        for call in self._tasks.get(ns[-1].rpartition(":")[2], ()):
+            number = self.dialogue.calls.ask(call, None, place, time)
+            asker = self.dialogue.calls.all[number].agent
+            if asker and asker != agent:
+                self.dialogue.calls.delegate(number, agent)
 
     def _calls(self, ns: list[str], agent: str | None, given: Any, place: Place, time: Any) -> None:
         for call in _calls_of(given):
@@ -152,7 +154,7 @@ class Graph:
         ledger.actor(agent, "agent", "node")
         rest = {"to": ((agent, "declared"),), "time": time}
         draft = ledger.event("C2", text, kind="send", name=f"send:{agent}", place=place, **rest)
-        self._values[("send:" + agent, fingerprint(text))] = draft
+        self._values.put(f"send:{agent}", text, draft)
 
     def show(self, agent: str, given: Any, place: Place, time: Any) -> None:
         """A view of the state was given to an agent."""
@@ -166,16 +168,16 @@ class Graph:
         """A key of the state was in an agent's input."""
         rows = _files(value) if key == _FILES else self._shown(key, value)
         for name, text in rows:
-            draft, seen = self._values.get((name, fingerprint(text))), (f"seen:{agent}:{name}", fingerprint(text))
-            if seen not in self._values:
-                self._values[seen] = None
+            draft, seen = self._values.draft(name, text), f"seen:{agent}:{name}"
+            if not self._values.has(seen, text):
+                self._values.put(seen, text)
                 self.dialogue.ledger.actor(agent, "agent", "node")
                 self.dialogue.ledger.sighting(agent, "state", text, place, time=time, draft=draft)
 
     def _shown(self, key: str, value: Any) -> list[tuple[str, str]]:
         """What a key shows: the value as it was written, or the writes that a reducer made it of."""
         text = as_text(value)
-        if (key, fingerprint(text)) in self._values:
+        if self._values.has(key, text):
             return [(key, text)]
         held, whole = self._reduced.held(key, value)
         return [(key, one) for one in held] + ([] if whole else [(key, text)])
@@ -194,10 +196,10 @@ class Graph:
         if is_control(text):
             return
         ledger = self.dialogue.ledger
-        if ("error", fingerprint(text)) not in self._values:
+        if not self._values.has("error", text):
             ledger.lose("failed_call", None, "step that ended with an error")
             draft = ledger.event("C6", text, kind="error", name="error", place=place, sender=agent, time=time)
-            self._values[("error", fingerprint(text))] = draft
+            self._values.put("error", text, draft)
 
     def interrupt(self, data: Any, place: Place, time: Any = None) -> None:
         """The run stopped to show something to a person."""
@@ -205,18 +207,18 @@ class Graph:
         for item in data if isinstance(data, list) else [data]:
             value = item.get("value") if isinstance(item, dict) else item
             text = as_text(value)
-            if value is None or ("interrupt", fingerprint(text)) in self._values:
+            if value is None or self._values.has("interrupt", text):
                 continue
             self.final = []  # the run did not end here
             ledger.actor(USER, "user", "structural")
-            to = ((USER, "structural"),)
+            to: To = ((USER, "structural"),)
             draft = ledger.event("C1", text, kind="interrupt", name="interrupt", place=place, to=to, time=time)
-            self._values[("interrupt", fingerprint(text))] = draft
+            self._values.put("interrupt", text, draft)
 
     def debris(self, text: str, place: Place, time: Any = None) -> None:
         """State in a framework's own object, written down as text: a copy that nobody is known to have been shown."""
-        if ("debris", fingerprint(text)) not in self._values:
-            self._values[("debris", fingerprint(text))] = None
+        if not self._values.has("debris", text):
+            self._values.put("debris", text)
             self.dialogue.ledger.sighting(None, "state", text, place, time=time)
 
     def custom(self, ns: list[str], data: Any, place: Place, time: Any = None) -> None:
@@ -249,7 +251,7 @@ class Graph:
         self._started = True
         for key, value in _told(values):
             text = as_text(value)
-            self._values[(key, fingerprint(text))] = None
+            self._values.put(key, text)
             self.dialogue.ledger.sighting(None, "initial", text, place, time=time)
 
     def _speaker(self, ns: list[str], msg: Msg, place: Place) -> None:
@@ -265,6 +267,23 @@ class Graph:
             if graph in returned and graph not in self._spoke and member in self._spoke:
                 self.dialogue.ledger.aliases[member] = graph
         self.dialogue.finish(self.final)
+
+
+class _Values:
+    """Values of a state that are known, each with the number of the event that told it, if one did."""
+
+    def __init__(self) -> None:
+        self._drafts = Index()
+
+    def put(self, key: str, text: str, draft: int | None = None) -> None:
+        self._drafts.put((key, fingerprint(text)), 0 if draft is None else draft + 1)
+
+    def has(self, key: str, text: str) -> bool:
+        return self._drafts.get((key, fingerprint(text))) is not None
+
+    def draft(self, key: str, text: str) -> int | None:
+        found = self._drafts.get((key, fingerprint(text)))
+        return found - 1 if found else None
 
 
 def _files(files: Any) -> list[tuple[str, str]]:

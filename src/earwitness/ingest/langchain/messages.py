@@ -27,6 +27,8 @@ _ROLES = {
     "remove": "remove",
     "removemessage": "remove",
 }
+# Where a message says of which class it is.
+_CLASSES = ("role", "type", "__call__")
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 _CALLS = ("tool_use", "tool_call", "function_call", "server_tool_call")
 _NAMELESS = {"", "unknown", "none", "null"}
@@ -74,7 +76,13 @@ class Msg(msgspec.Struct, frozen=True, kw_only=True):
 
 def clean(value: Any) -> str | None:
     """A name, unless it is a way to say that there is none."""
-    return value.strip() if isinstance(value, str) and value.strip().lower() not in _NAMELESS else None
+    return _cleaned(value) if isinstance(value, str) else None
+
+
+@lru_cache(maxsize=1024)
+def _cleaned(name: str) -> str | None:
+    bare = name.strip()
+    return bare if bare.lower() not in _NAMELESS else None
 
 
 def plain(value: Any) -> Any:
@@ -143,10 +151,11 @@ _remembered = lru_cache(maxsize=1024)(_read)
 
 
 def _role(value: dict[str, Any]) -> str | None:
-    for key in ("role", "type", "__call__"):
-        if isinstance(value.get(key), str) and value[key].lower() in _ROLES:
-            return _ROLES[value[key].lower()]
-    if any(isinstance(value.get(key), str) for key in ("role", "type", "__call__")):
+    told = [name.lower() for key in _CLASSES if isinstance(name := value.get(key), str)]
+    for name in told:
+        if name in _ROLES:
+            return _ROLES[name]
+    if told:
         return None
     if "response_metadata" not in value and "tool_call_id" not in value:
         return None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -50,11 +51,13 @@ def of_metadata(metadata: Any) -> str | None:
     return node if node and not is_plumbing(node) else None
 
 
+@lru_cache(maxsize=1024)
 def slug(name: str) -> str:
     """A name as it looks inside a tool's name."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
+@lru_cache(maxsize=1024)
 def handed(tool: str) -> str | None:
     """The slug of the agent to which a tool's name says it hands over; None for another tool."""
     match = _HANDOFF.fullmatch(tool)

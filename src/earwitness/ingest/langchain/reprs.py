@@ -11,6 +11,8 @@ _CALL = re.compile(r"[A-Z]\w*\(")
 _FIELD = re.compile(r"(\w+)=")
 # The first field of a message, or of what a model returned, which tells its `str` from ordinary text.
 _MESSAGE = re.compile(r"(?:content=['\"\[]|generations=\[\[)")
+# What most fields of a message hold.
+_EMPTY: dict[str, type[dict[str, Any]] | type[list[Any]]] = {"{}": dict, "[]": list}
 _OPEN, _CLOSE = "([{", ")]}"
 # A quoted text that says what it holds: printable ASCII without escapes.
 _PLAIN = re.compile(r"""'[ -&(-\[\]-~]*'|"[ !#-\[\]-~]*\"""")
@@ -58,6 +60,8 @@ def _pieces(text: str) -> list[str]:
 
 def _expression(text: str) -> Any:
     """What an expression says; most fields are texts without anything to parse in them."""
+    if made := _EMPTY.get(text):
+        return made()
     if _PLAIN.fullmatch(text):
         return text[1:-1]
     found = read_alike(text)

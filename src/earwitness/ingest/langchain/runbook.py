@@ -184,14 +184,17 @@ def framework_of(runs: list[Run]) -> str | None:
     return "langchain" if agents else None
 
 
-def safely(items: Iterator[Emit], places: list[Place]) -> list[Emit]:
-    """The items of a trace; if its records are of no shape known, they are reported as such and give no items."""
+def safely(items: Iterator[Emit], places: list[Place]) -> Iterator[Emit]:
+    """The items of a trace; if its records are of no shape known, they are reported as such and give no items.
+
+    That shows before the first item: those who tell a trace go through all of its records before.
+    """
     try:
-        return list(items)
+        yield from items
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
         reason = f"a trace of no known shape: {type(error).__name__}"
         records = {(p.source, p.line, p.offset): p for p in reversed(places)}  # a record may hold several runs
-        return [Skip("unparseable", reason, place) for place in records.values()]
+        yield from (Skip("unparseable", reason, place) for place in records.values())
 
 
 _AGENT = "langchain_create_agent"

@@ -120,14 +120,15 @@ def _ask(graph: Graph, run: Run) -> None:
         given = loads(str(given["input"])) if isinstance(given["input"], str) else given["input"]
         given = run.inputs if given is None else given
     call = Call(run.name, arguments_text(given), run.call_id)
-    asked = graph.dialogue.calls.ask(call, run.agent, run.place.at("/inputs"), run.start, running=True)
+    calls = graph.dialogue.calls
+    number = calls.ask(call, run.agent, run.place.at("/inputs"), run.start, running=True)
     child = child_agent(run)
     if child:
-        graph.dialogue.calls.delegate(asked, child)
+        calls.delegate(number, child)
     target = clean(run.metadata.get("__handoff_destination"))
-    if target and asked.draft.kind == "handoff" and not (run.error and not is_control(run.error)):
-        asked.goto = target
-    run.metadata["asked"] = asked
+    if target and calls.all[number].kind == "handoff" and not (run.error and not is_control(run.error)):
+        calls.all[number].goto = target
+    run.metadata["asked"] = number
 
 
 def _query(graph: Graph, run: Run) -> None:
@@ -185,10 +186,10 @@ def _complete(graph: Graph, run: Run, place: Place) -> None:
 
 
 def _return(graph: Graph, run: Run, place: Place) -> None:
-    asked = run.metadata.pop("asked")
+    number = run.metadata.pop("asked")
     output = unwrapped(run.outputs)
     if isinstance(output, dict) and ("goto" in output or output.get("__call__") == "Command"):
-        _commanded(graph, run, asked, output, place)
+        _commanded(graph, run, number, output, place)
         return
     if output is None:
         return
@@ -196,8 +197,8 @@ def _return(graph: Graph, run: Run, place: Place) -> None:
     answers = [m for m in found if m.role == "tool"]
     texts = answers or [Msg(role="tool", text=found[-1].text if found else as_text(output), name=run.name)]
     for msg in texts:
-        call_id = msg.call_id or asked.call.id or f"run:{run.id}"
-        graph.dialogue.calls.adopt(asked, call_id)
+        call_id = msg.call_id or graph.dialogue.calls.all[number].id or f"run:{run.id}"
+        graph.dialogue.calls.adopt(number, call_id)
         told = Msg(
             role="tool", text=msg.text, id=msg.id, name=msg.name or run.name, call_id=call_id, goto=msg.goto,
             failed=msg.failed, artifact=msg.artifact,
@@ -205,10 +206,10 @@ def _return(graph: Graph, run: Run, place: Place) -> None:
         graph.dialogue.meet(told, place, agent=run.agent, time=run.end or run.start)
 
 
-def _commanded(graph: Graph, run: Run, asked: Any, output: dict[str, Any], place: Place) -> None:
+def _commanded(graph: Graph, run: Run, number: int, output: dict[str, Any], place: Place) -> None:
     """A tool that gives a `Command` says where control goes, and holds a copy of the state."""
-    target = output.get("goto")
-    if isinstance(target, str) and asked.draft.kind == "handoff":
+    target, asked = output.get("goto"), graph.dialogue.calls.all[number]
+    if isinstance(target, str) and asked.kind == "handoff":
         asked.goto = target
     for msg in read_messages(output.get("update")):
         if msg.role == "tool":

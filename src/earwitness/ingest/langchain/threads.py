@@ -14,6 +14,8 @@ from earwitness.ingest.record import Context, Emit, Place
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel
 
+# So many messages may wait for their last pieces before those are looked for that were told since.
+_PIECES = 1000
 # What a recording of the outermost graph alone can show; the rest happens inside of its nodes.
 OUTER: tuple[Channel, ...] = ("C1", "C2")
 _HIDDEN: tuple[Channel, ...] = ("C3", "C4", "C5", "C6")
@@ -39,6 +41,7 @@ class Thread:
         self.modes: set[str] = set()
         self.bare = True
         self._pieces: dict[str, _Pieces] = {}
+        self._most = _PIECES
         self._events: EventBook | None = None
         self._late: list[tuple[Frame, Place]] = []
 
@@ -130,7 +133,15 @@ class Thread:
         if not msg.id or (msg.id.startswith("lc_run--") and not msg.text):
             return False
         self._pieces.setdefault(msg.id, _Pieces(place, frame, metadata)).add(msg, row)
+        if len(self._pieces) > self._most:
+            self._forget_told()
         return True
+
+    def _forget_told(self) -> None:
+        """Of a message that was told as a whole no piece is needed."""
+        known = self.graph.dialogue.known
+        self._pieces = {k: p for k, p in self._pieces.items() if k != p.name or not known.has_id(k)}
+        self._most = 2 * len(self._pieces) + _PIECES
 
     def _settle(self, key: str, row: dict[str, Any]) -> bool:
         """A message that came in blocks is whole when it is finished."""
@@ -223,6 +234,7 @@ class _Pieces:
         self.calls: dict[Any, list[str]] = {}
         self.done: list[Call] = []
         self.whole: Msg | None = None
+        self.started = False
 
     def add(self, msg: Msg, row: Any) -> None:
         """A chunk; the arguments of calls come in pieces of their own."""
@@ -238,6 +250,7 @@ class _Pieces:
     def add_block(self, row: dict[str, Any]) -> bool:
         """An event of a message that streams as content blocks; the finished block holds all of it."""
         content = row.get("content")
+        self.started = True
         if row["event"] == "message-start":
             self.id = clean(row.get("id"))
         elif row["event"] == "content-block-finish" and isinstance(content, dict):
@@ -252,6 +265,11 @@ class _Pieces:
             self.thoughts.append(str(block.get("reasoning") or block.get("thinking") or ""))
         elif isinstance(block.get("text"), str):
             self.texts.append(block["text"])
+
+    @property
+    def name(self) -> str | None:
+        """The id of the message, unless it comes in blocks, of which the last one tells it."""
+        return None if self.started else self.whole.id if self.whole else self.id
 
     def message(self) -> Msg:
         """The whole message."""

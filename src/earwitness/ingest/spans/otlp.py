@@ -7,12 +7,22 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from earwitness.ingest.record import Place, Record, Skip
+from earwitness.ingest.record import Place, Record, Skip, is_array, some
 from earwitness.ingest.spans.span import Span, SpanEvent
 from earwitness.schema.times import to_nanos
 
 _RESOURCE_SPANS = ("resourceSpans", "resource_spans", "batches")
 _SCOPE_SPANS = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
+# Where lists of spans stand, and in Tempo's answers.
+PIECES = tuple(
+    path
+    for above in ("", "/trace")
+    for blocks in _RESOURCE_SPANS
+    for path in (
+        f"{above}/{blocks}",
+        *(f"{above}/{blocks}/*/{groups}{rest}" for groups in _SCOPE_SPANS for rest in ("", "/*/spans")),
+    )
+)
 _SCOPE = ("scope", "instrumentationLibrary", "instrumentation_library")
 _LINKED = (("traceId", "trace_id", "traceID"), ("spanId", "span_id", "spanID"))
 _DROPPED = ("Attributes", "Events", "Links")
@@ -35,10 +45,9 @@ def is_envelope(value: Any) -> bool:
     return key != "batches" or any(_key(row, _SCOPE_SPANS) for row in rows)
 
 
-def split(record: Record) -> list[Record]:
+def split(record: Record) -> Iterator[Record]:
     """One record a span, holding the `Span` or the `Skip` that says why it is none."""
-    parts = list(_parts(record.value, record.place))
-    return parts or [Record(Skip("ignored", "an envelope without spans", record.place), record.place)]
+    return some(_parts(record.value, record.place), record.place, "an envelope without spans")
 
 
 def _parts(value: dict[str, Any], place: Place) -> Iterator[Record]:
@@ -57,7 +66,7 @@ def _rows(owner: dict[str, Any], names: tuple[str, ...], place: Place) -> Iterat
     """The elements of a list with their places; what is no object counts as an empty one."""
     key = _key(owner, names)
     rows = owner.get(key) if key else None
-    for n, row in enumerate(rows if isinstance(rows, list) else ()):
+    for n, row in enumerate(rows if is_array(rows) else ()):
         yield _dict(row), place.at(f"/{key}/{n}")
 
 
