@@ -1,6 +1,7 @@
 """The import: every stream through container, dialect and adapter into the case, with every record accounted for."""
 
 import gc
+import marshal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,8 +32,11 @@ from earwitness.schema.progress import Progress, silent
 
 def _digest(key: tuple[str | bytes, ...]) -> bytes:
     """A key as 16 bytes: some are whole records, and there may be millions."""
-    parts = [k if isinstance(k, bytes) else str(k).encode("utf-8", "surrogatepass") for k in key]
-    return blake2b(b"".join(b"%d:%b" % (len(p), p) for p in parts), digest_size=16).digest()
+    try:  # version 0 writes equal texts alike; later ones note which of them the interpreter shares
+        raw = marshal.dumps(key, 0)
+    except ValueError:  # texts of a type of their own
+        raw = marshal.dumps(tuple(k if isinstance(k, bytes) else str(k) for k in key), 0)
+    return blake2b(raw, digest_size=16).digest()
 
 
 @contextmanager
