@@ -200,7 +200,8 @@ class Router:
                 self.put(emit)
 
     def _take_block_at_once(self, block: Block) -> bool:
-        first = block.data.split(b"\n", 1)[0]
+        end = block.data.find(b"\n")
+        first = block.data[: end if end >= 0 else None]
         adapter = self._adapter_of(first)
         decoder = getattr(adapter, "decode_lines", None)
         items = decoder(block.data) if decoder else None
