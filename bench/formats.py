@@ -1,12 +1,13 @@
 """Import speed and memory by format: every adapter reads copies of a file of its own kind.
 
 That is a recording or published export where one is at hand (`recorded.py`), else the largest golden sample (`_CHOSEN`
-names the exceptions). It is copied until the file has the wanted size; `copies.py` says how. What is timed is the
-import into a new case, without the start of the program: wall time or CPU time, whichever is less, for the machine may
-be shared.
+names the exceptions); of the program's own format what it writes. It is copied until the file has the wanted size;
+`copies.py` says how. What is timed is the import into a new case, without the start of the program: wall time or CPU
+time, whichever is less, for the machine may be shared.
 """
 
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from pathlib import Path
 import copies
 import orjson
 import recorded
-from measure import Imported, imported
+from measure import Imported, imported, run
 
-GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden" / "ingest"
+_TESTS = Path(__file__).resolve().parent.parent / "tests"
+GOLDEN = _TESTS / "golden" / "ingest"
+_GENERATE = _TESTS / "tools" / "generate.py"
 LEAST = 15.0
 # One adapter of each large family of readers, for the questions of memory and of very long traces.
 FAMILIES = (
@@ -64,7 +67,7 @@ class Speed:
     Attributes:
         adapter: its name.
         sample: the file that was copied.
-        source: `recorded` or `golden`, see `sample_of`.
+        source: `recorded` or `golden`, see `sample_of`; `generated` in the program's own format.
         megabytes: size of the file.
         seconds: time of the import.
         decode: seconds of decoding the same file with orjson and nothing else; 0 for text that is no JSON.
@@ -178,19 +181,15 @@ def _one_trace(folder: Path, adapter: str, megabytes: float) -> tuple[float, int
 
 
 def _measure(folder: Path, adapter: str, megabytes: float, golden: bool) -> Speed:
-    sample = sample_of(adapter, golden=golden)
-    path = folder / f"copies{sample.suffix}"
-    alone = _alone(folder, sample)
-    source = "golden" if GOLDEN in sample.parents else "recorded"
-    grow = source == "golden"
-    number = copies.write(path, sample, megabytes * 1e6, _NAMES.get(adapter, ()), grow=grow)
+    made = _generated(folder, megabytes) if adapter == "canonical" and not golden else None
+    path, sample, source, expected = made or _copied(folder, adapter, megabytes, golden)
     size, decode = path.stat().st_size / 1e6, _decode(path)
     found = imported(path, folder)
     path.unlink()
-    kept = found.events / (alone.events * number) if alone.events else 1.0
+    kept = found.events / expected if expected else 1.0
     return Speed(
         adapter=adapter,
-        sample=sample.name,
+        sample=sample,
         megabytes=size,
         seconds=min(found.seconds, found.cpu),
         decode=decode,
@@ -203,6 +202,22 @@ def _measure(folder: Path, adapter: str, megabytes: float, golden: bool) -> Spee
         source=source,
         note=_note(found, adapter) + (f", {kept:.0%} of the events: copies repeat each other" if kept < _KEPT else ""),
     )
+
+
+def _copied(folder: Path, adapter: str, megabytes: float, golden: bool) -> tuple[Path, str, str, int]:
+    """Copies of a sample: where, of what, of which kind, and how many events they should give."""
+    sample = sample_of(adapter, golden=golden)
+    path = folder / f"copies{sample.suffix}"
+    source = "golden" if GOLDEN in sample.parents else "recorded"
+    number = copies.write(path, sample, megabytes * 1e6, _NAMES.get(adapter, ()), grow=source == "golden")
+    return path, sample.name, source, _alone(folder, sample).events * number
+
+
+def _generated(folder: Path, megabytes: float) -> tuple[Path, str, str, int]:
+    """The program's own format as exporters write it; its golden sample holds faulty lines on purpose."""
+    path = folder / "generated.jsonl"
+    run(sys.executable, _GENERATE, path, "--megabytes", str(megabytes), "--traces", str(max(1, round(megabytes * 5))))
+    return path, path.name, "generated", 0
 
 
 def _alone(folder: Path, sample: Path) -> Imported:

@@ -164,7 +164,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--formats", nargs="*", metavar="NAME", help="only import by format, of all adapters or some")
     parser.add_argument("--replays", action="store_true", help="only replays")
     parser.add_argument("--golden", action="store_true", help="by format, on golden samples even where recordings are")
-    parser.add_argument("--format-megabytes", type=float, default=10, metavar="N")
+    parser.add_argument("--format-megabytes", type=float, default=40, metavar="N")
     parser.add_argument("--memory", type=float, default=0, metavar="N", help="peak memory on files of N MB")
     parser.add_argument("--one-trace", type=float, default=0, metavar="N", help="one trace of N MB against a tenth")
     return parser.parse_args()

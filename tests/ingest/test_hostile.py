@@ -80,7 +80,7 @@ TEXTS: list[tuple[str, bytes, int, dict[str, int]]] = [
     ("deep file", DEEP, 0, {"unparseable": 2}),
     (
         "deep field",
-        raw(b'"content":"x","attributes":{"a":' + b"[" * 5_000 + b"]" * 5_000 + b"}"),
+        raw(b'"content":"x","attributes":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}"),
         0,
         {"unparseable": 1},
     ),

@@ -9,10 +9,9 @@ nothing was told by then are not mapped, whatever was told stays.
 
 from collections.abc import Iterator, Mapping
 
-import msgspec
-
 from earwitness.ingest.accounts import Accounts
 from earwitness.ingest.record import Adapter, Emit, Made, Place, Reader, Record, Skip, Source
+from earwitness.ingest.soundness import is_sound
 
 
 class Guarded:
@@ -80,12 +79,4 @@ class Guarded:
 
 
 def _sound(emit: Emit) -> bool:
-    """Whether the fields of an item are of their types: nothing checks that when an adapter makes one."""
-    if type(emit) is not Made:
-        return True
-    item = emit[0]
-    try:
-        msgspec.convert(msgspec.to_builtins(item), type(item))
-    except (msgspec.ValidationError, TypeError, ValueError, RecursionError):
-        return False
-    return True
+    return type(emit) is not Made or is_sound(emit[0])

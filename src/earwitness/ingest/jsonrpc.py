@@ -9,6 +9,7 @@ _INNER = ("msg", "body", "payload", "message", "data")
 _TIMES = ("ts", "timestamp", "time")
 _DIRECTIONS = ("dir", "direction")
 _PEERS = ("server", "peer", "server_name", "url")
+_SCALARS = (str, int, float)
 _A2A_METHODS = frozenset(
     ("SendMessage", "SendStreamingMessage", "GetTask", "ListTasks", "CancelTask", "SubscribeToTask")
 )
@@ -47,8 +48,11 @@ def unwrap(value: Any) -> Call | None:
 
 
 def _first(value: dict[str, Any], keys: tuple[str, ...]) -> Any:
-    found = (value[key] for key in keys if isinstance(value.get(key), str | int | float))
-    return next(found, None)
+    for key in keys:  # a plain loop over known types: every line is asked
+        found = value.get(key)
+        if isinstance(found, _SCALARS):
+            return found
+    return None
 
 
 def _peer(value: dict[str, Any]) -> str | None:

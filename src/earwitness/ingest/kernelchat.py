@@ -36,6 +36,16 @@ def items(message: Message, kind: str) -> list[dict[str, Any]]:
     return [i for i in message["items"] if isinstance(i, dict) and i.get("content_type") == kind]
 
 
+def _following(messages: list[Message]) -> list[str | None]:
+    """For each message the first agent with a name that speaks after it."""
+    found: list[str | None] = []
+    name: str | None = None
+    for message in reversed(messages):
+        found.append(name)
+        name = (named(message.get("name")) if message["role"] == "assistant" else None) or name
+    return found[::-1]
+
+
 def time_of(message: Message) -> Any:
     """When a message was made; only model answers know it."""
     metadata = message.get("metadata")
@@ -130,6 +140,8 @@ class KernelChat:
         messages = [message for message, _ in self.messages]
         self._authors = {named(m.get("name")) for m in messages if m["role"] == "assistant"}
         self._results = {str(i.get("id")) for m in messages for i in items(m, "function_result")}
+        self._spoke = {named(m.get("name")): n for n, m in enumerate(messages)}
+        self._following = _following(messages)
         for author in sorted(name for name in self._authors if name):
             self.tale.actor(author)
         asked = _asked(messages)
@@ -156,7 +168,7 @@ class KernelChat:
     def _one(self, n: int, message: Message, place: Place) -> None:
         text, name, role = text_of(message), named(message.get("name")), message["role"]
         if role in ("user", "system", "developer"):
-            actor = self._next(n) if name is None else None
+            actor = self._following[n] if name is None else None
             if text is not None:
                 self.tale.sighting(place.at("/items"), text, self.tale.actor(actor), "initial")
             return
@@ -179,10 +191,6 @@ class KernelChat:
             return
         name, key = self.tale.actor(named(message.get("name"))), f"{message_id(message)}:pieces"
         self.tale.event(place, "C6", text, key=key, kind="pieces", sender=name, flags=("truncated",))
-
-    def _next(self, n: int) -> str | None:
-        names = (named(m.get("name")) for m, _ in self.messages[n + 1 :] if m["role"] == "assistant")
-        return next((name for name in names if name), None)
 
     def _say(self, text: str, name: str | None, message: Message, place: Place, *, aside: bool) -> None:
         """Words beside a call are thoughts; all others are said, the last of them to the user."""
@@ -240,7 +248,7 @@ class KernelChat:
                 self._say(text, name, {**message, "metadata": {}}, place, aside=False)
             return
         target = function.removeprefix(_TRANSFER)
-        spoke = any(named(m.get("name")) == target for m, _ in self.messages[n + 1 :])
+        spoke = self._spoke.get(target, -1) > n
         self.tale.event(
             place.at("/items"),
             "C2",

@@ -1,6 +1,7 @@
 """The import: every stream through container, dialect and adapter into the case, with every record accounted for."""
 
 import gc
+import marshal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,8 +33,11 @@ from earwitness.schema.progress import Progress, silent
 
 def _digest(key: tuple[str | bytes, ...]) -> bytes:
     """A key as 16 bytes: some are whole records, and there may be millions."""
-    parts = [k if isinstance(k, bytes) else str(k).encode("utf-8", "surrogatepass") for k in key]
-    return blake2b(b"".join(b"%d:%b" % (len(p), p) for p in parts), digest_size=16).digest()
+    try:  # version 0 writes equal texts alike; later ones note which of them the interpreter shares
+        raw = marshal.dumps(key, 0)
+    except ValueError:  # texts of a type of their own
+        raw = marshal.dumps(tuple(k if isinstance(k, bytes) else str(k) for k in key), 0)
+    return blake2b(raw, digest_size=16).digest()
 
 
 @contextmanager
@@ -199,7 +203,8 @@ class Router:
                 self.put(emit)
 
     def _take_block_at_once(self, block: Block) -> bool:
-        first = block.data.split(b"\n", 1)[0]
+        end = block.data.find(b"\n")
+        first = block.data[: end if end >= 0 else None]
         adapter = self._adapter_of(first)
         decoder = getattr(adapter, "decode_lines", None)
         items = decoder(block.data) if decoder else None

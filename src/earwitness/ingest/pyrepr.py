@@ -13,9 +13,12 @@ import msgspec
 
 _JSON = msgspec.json.Decoder()
 _LIMIT = 1 << 20
-# Text that Python and, after a change of quotes, JSON read alike: no escapes, no quotes in quotes, no signs, no tuples.
-_ALIKE = re.compile(r"(?:'[^'\"\\\x00-\x1f\x7f]*+'|[\[\]{},: ]|\b\d{1,15}(?:\.\d{1,15})?\b|\b(?:True|False|None)\b)*+")
-_TOKENS = re.compile(r"'[^']*+'|True|False|None")
+# Text that Python and, after a change of quotes, JSON read alike: no escapes, no signs, no tuples.
+_ALIKE = re.compile(
+    r"""(?:'[^'\\\x00-\x1f\x7f]*+'|"[^"\\\x00-\x1f\x7f]*+"|[\[\]{},: ]"""
+    r"""|\b\d{1,15}(?:\.\d{1,15})?\b|\b(?:True|False|None)\b)*+"""
+)
+_TOKENS = re.compile(r"""'[^']*+'|"[^"]*+"|True|False|None""")
 _JSON_OF = {"True": "true", "False": "false", "None": "null"}
 _ENUM = re.compile(r"<\w+\.\w+: ('[^'\\]*'|\d+)>")
 _OPEN, _CLOSE = "([{", ")]}"
@@ -39,9 +42,14 @@ def read_alike(text: str) -> Any:
     if not text.startswith(("{", "[")) or not _ALIKE.fullmatch(text):
         return None
     try:
-        return _JSON.decode(_TOKENS.sub(lambda m: _JSON_OF.get(m[0]) or f'"{m[0][1:-1]}"', text))
+        return _JSON.decode(_TOKENS.sub(lambda m: _JSON_OF.get(m[0]) or _quoted(m[0]), text))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
+
+
+def _quoted(text: str) -> str:
+    """A text in quotes of either kind, in those of JSON."""
+    return text if text[0] == '"' else '"' + text[1:-1].replace('"', '\\"') + '"'
 
 
 def evaluate(text: str, value: Callable[[ast.expr], Any]) -> Any:

@@ -21,7 +21,7 @@ class Place(NamedTuple):
     def at(self, pointer: str) -> "Place":
         """The same place, one step deeper."""
         line, offset, length, above, source = self
-        return Place(line, offset, length, above + pointer, source)
+        return tuple.__new__(Place, (line, offset, length, above + pointer, source))  # there are many of them
 
 
 class Record(NamedTuple):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from earwitness.ingest.dialogue import USER, At, Dialogue
 from earwitness.ingest.record import Emit, Made, Place
 from earwitness.ingest.spans.identity import clean_name
-from earwitness.ingest.spans.texts import as_text, fingerprint, says_nothing
+from earwitness.ingest.spans.texts import as_text, fingerprint, fingerprint_of, says_nothing
 from earwitness.schema.model import Delivery, Event
 
 _KINDS = tuple(f"{what}_guardrail_results" for what in ("input", "output", "tool_input", "tool_output"))
@@ -71,4 +71,4 @@ def _refusal(result: dict[str, Any]) -> str | None:
 
 def _words(result: dict[str, Any]) -> tuple[str | None, bytes]:
     """Who said what: the agent that was judged, and the fingerprint of its words."""
-    return clean_name(_inner(result, "agent").get("name")), fingerprint(as_text(result.get("agentOutput")))
+    return clean_name(_inner(result, "agent").get("name")), fingerprint_of(result.get("agentOutput"))

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
+from earwitness.ingest.soundness import is_sound
 from earwitness.schema.model import Actor, Delivery, Event, Item, Loss, Sighting, Time, Trace
 from earwitness.schema.words import ActorKind, Channel, Flag, LossKind, SightingKind
 
@@ -49,7 +50,8 @@ def made(item: Item, place: Place) -> Made:
     Raises:
         msgspec.ValidationError: a name is no text, say.
     """
-    msgspec.convert(msgspec.to_builtins(item), type(item))
+    if not is_sound(item):
+        raise msgspec.ValidationError("a field is not of its type")
     return Made(item, place)
 
 

@@ -88,6 +88,14 @@ class Shelf:
         # Written by `put_whole` of this process, to a file without a name: no input comes near it.
         return pickle.loads(self._read(*key))  # noqa: S301
 
+    def put_bytes(self, raw: bytes) -> int:
+        """Put bytes aside; gives where they lie."""
+        return self._write(raw)
+
+    def get_bytes(self, at: int, size: int) -> bytes:
+        """Bytes that lie there."""
+        return self._read(at, size)
+
     def close(self) -> None:
         """Give the space back."""
         if self._file is not None:

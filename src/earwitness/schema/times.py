@@ -14,6 +14,8 @@ _NAT = -_LIMIT
 # From here on a number can only be nanoseconds.
 _NANOS_FROM = int(_UNITS[-2][0])
 
+_DAY_0 = datetime(1970, 1, 1, tzinfo=UTC).toordinal()
+
 Times = npt.NDArray[np.datetime64]
 
 
@@ -41,14 +43,21 @@ def _from_text(text: str) -> int | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    whole = int(moment.replace(microsecond=0).timestamp()) * 1_000_000_000
-    nanos = whole + _fraction_nanos(text, moment.microsecond)
+    nanos = _whole_seconds(moment) * 1_000_000_000 + _fraction_nanos(text, moment.microsecond)
     return nanos if -_LIMIT < nanos < _LIMIT else None
+
+
+def _whole_seconds(moment: datetime) -> int:
+    if moment.tzinfo is None or moment.tzinfo is UTC:  # most are
+        days = moment.toordinal() - _DAY_0
+        return days * 86_400 + moment.hour * 3600 + moment.minute * 60 + moment.second
+    return int(moment.replace(microsecond=0).timestamp())
 
 
 def _fraction_nanos(text: str, microsecond: int) -> int:
     """The fraction in full: `datetime` keeps six digits, OTLP exporters write nine."""
+    if not text[text.find(".") + 7 :][:1].isdigit():
+        return microsecond * 1000
     _, dot, tail = text.partition(".")
     digits = ""
     for char in tail:

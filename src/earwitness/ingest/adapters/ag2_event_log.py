@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.spans.texts import as_text, fingerprint, loads
+from earwitness.ingest.spans.texts import fingerprint_of, loads
 from earwitness.ingest.tale import USER, Draft, Tale, said
 from earwitness.schema.model import Delivery, Time, Trace
 from earwitness.schema.words import ActorKind, Channel, Grade
@@ -80,7 +80,7 @@ class _Reader:
             yield Skip("duplicate", "a copy of what other events tell", place)
         elif kind not in _TOLD:
             yield Skip("ignored", "an event that says nothing of who told whom", place)
-        elif not self.context.claim("ag2-event", kind, str(data.get("created_at")), fingerprint(as_text(data)).hex()):
+        elif not self.context.claim("ag2-event", kind, str(data.get("created_at")), fingerprint_of(data).hex()):
             yield Skip("duplicate", "the same event was read before", place)
         else:
             step = _Step(kind, data, place._replace(pointer=place.pointer + "/data"))

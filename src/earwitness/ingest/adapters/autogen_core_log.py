@@ -25,7 +25,7 @@ from earwitness.ingest.corerun import CoreRun, answer_of, digest, results_in, te
 from earwitness.ingest.digests import Counts
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Row, Shelf
-from earwitness.ingest.spans.texts import as_text, fingerprint
+from earwitness.ingest.spans.texts import as_text, fingerprint_of
 from earwitness.ingest.tale import USER, Tale, listed, named, said
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel, SightingKind
@@ -153,7 +153,7 @@ class _Reader:
             return False
         key = message.get("id")
         if key is None:  # before 0.6.2: the same message comes again and again
-            message = {**message, "id": f"h{fingerprint(as_text(message)).hex()[:16]}"}
+            message = {**message, "id": f"h{fingerprint_of(message).hex()[:16]}"}
         if str(message["id"]) in run.chat.ids:
             return False
         if key and not self.context.claim("autogen-message", str(key)):
@@ -243,7 +243,7 @@ class _Reader:
 
 def _arrival(value: dict[str, Any], receiver: str) -> bytes:
     """Deliveries do not say which sending they are of; the payload must."""
-    return digest(str(value.get("sender")), receiver, fingerprint(as_text(value["payload"])))
+    return digest(str(value.get("sender")), receiver, fingerprint_of(value["payload"]))
 
 
 ADAPTER = _AutoGenCoreLog()

@@ -24,6 +24,7 @@ from earwitness.schema.words import Channel
 _OBSERVABLE: tuple[Channel, ...] = ("C1", "C3", "C4", "C6")
 _AGENT = "assistant"
 _KEYS = ("conversation_id", "session_id", "thread_id", "custom_id", "id")
+_SCALARS = (str, int, float)
 _TIMES = ("timestamp", "created_at", "created", "time", "ts")
 _SHAREGPT = {
     "human": "user",
@@ -164,7 +165,10 @@ class _Reader:
 
 
 def _time(value: dict[str, Any]) -> Any:
-    return next((value[k] for k in _TIMES if isinstance(value.get(k), str | int | float)), None)
+    for key in _TIMES:  # a plain loop: every message is asked
+        if key in value and isinstance(value[key], _SCALARS):
+            return value[key]
+    return None
 
 
 ADAPTER = _ChatMessages()

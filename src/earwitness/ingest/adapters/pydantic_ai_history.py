@@ -15,7 +15,7 @@ from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
 from earwitness.ingest.record import Context, Emit, Record, Skip
-from earwitness.ingest.spans.texts import as_text, fingerprint
+from earwitness.ingest.spans.texts import as_text, fingerprint_of
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel, Flag
 
@@ -52,7 +52,7 @@ class _Reader:
     def feed(self, record: Record) -> Iterator[Emit]:
         message, place = record
         trace = str(message.get("conversation_id") or message.get("run_id") or self._name())
-        key = fingerprint(as_text([message.get("timestamp"), message["parts"]])).hex()
+        key = fingerprint_of([message.get("timestamp"), message["parts"]]).hex()
         if message.get("timestamp") and not self.context.claim("pydantic-ai", trace, str(message["kind"]), key):
             yield Skip("duplicate", "the same message was read before", place)
             return

@@ -152,5 +152,5 @@ def _said(part: dict[str, Any]) -> str:
 
 def _without_tail(text: str) -> tuple[str, str | None]:
     """A result without the lines that the program adds for the model: the id of the sub-agent, and its usage."""
-    found = _TAIL.search(text)
+    found = _TAIL.search(text) if "agentId: " in text else None
     return (text[: found.start()], found[1]) if found else (text, None)

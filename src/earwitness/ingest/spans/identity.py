@@ -11,6 +11,7 @@ from earwitness.ingest.spans.texts import loads
 _AGENT_KEYS = ("gen_ai.agent.name", "agent.name", "agent_name")
 _METADATA = ("langsmith.metadata.", "traceloop.association.properties.")
 _NODE_METADATA = ("langgraph_checkpoint_ns", "langgraph_node")
+_FLAT = frozenset(prefix + key for prefix in _METADATA for key in (*_NODE_METADATA, "lc_agent_name"))
 _NODE_KEYS = ("graph.node.name", "graph.node.id")
 _NO_NAMES = {"", "unknown", "none", "null", "undefined", "n/a", "root"}
 # An instrumentation that writes its own name where an agent's belongs.
@@ -44,7 +45,7 @@ def agent_of(span: Span, *, is_agent: bool) -> tuple[str | None, Rung | None]:
         for key in _AGENT_KEYS:
             if name := clean_name(span.get(key)):
                 return name, "attribute"
-    for prefix in _METADATA:
+    for prefix in () if _FLAT.isdisjoint(span.attributes) else _METADATA:
         if name := clean_name(span.get(prefix + "lc_agent_name")):
             return name, "attribute"
     if name := _node(span):
@@ -73,6 +74,8 @@ def _is_plumbing(step: str) -> bool:
 
 def _flattened(span: Span) -> dict[str, Any] | None:
     """The same metadata, one attribute a key."""
+    if _FLAT.isdisjoint(span.attributes):
+        return None  # most spans
     for prefix in _METADATA:
         found = {key: span.get(prefix + key) for key in _NODE_METADATA}
         if any(found.values()):

@@ -7,7 +7,7 @@ from earwitness.ingest.spans.callids import CallIds
 from earwitness.ingest.spans.links import Found, Links, Run
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.spool import Spool
-from earwitness.ingest.spans.texts import as_text, fingerprint
+from earwitness.ingest.spans.texts import fingerprint_of
 from earwitness.ingest.spans.trace import tell_tree
 from earwitness.ingest.spans.tree import build, take_down
 from earwitness.ingest.spans.unify import unified
@@ -19,7 +19,7 @@ def _key(span: Span) -> tuple[str, ...]:
     if not span.log:
         return "span", span.trace_id, span.span_id
     (event,) = span.events
-    words = fingerprint(as_text(event.attributes)).hex()
+    words = fingerprint_of(event.attributes).hex()
     return "log", span.trace_id, span.span_id, event.name, str(event.time), words
 
 

@@ -1,7 +1,6 @@
 """Spans put aside until their trace is complete: on disk, with an index by trace in memory."""
 
 import json
-import tempfile
 from array import array
 from collections.abc import Iterator
 from types import TracebackType
@@ -10,9 +9,9 @@ from typing import Self
 import msgspec
 
 from earwitness.ingest.record import Place
+from earwitness.ingest.shelf import Shelf
 from earwitness.ingest.spans.span import Span
 
-_IN_MEMORY = 8 << 20
 _LENGTH = 4
 _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(Span).decode
@@ -21,11 +20,11 @@ _DECODE = msgspec.msgpack.Decoder(Span).decode
 class Spool:
     """Spans by trace.
 
-    The file has no name in the file system and goes with its handle: it holds what the traces hold.
+    The shelf's file has no name in the file system and goes with its handle: it holds what the traces hold.
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed by `close`
+        self._shelf = Shelf()
         self._offsets: dict[str, array[int]] = {}
 
     def __enter__(self) -> Self:
@@ -36,15 +35,17 @@ class Spool:
 
     def close(self) -> None:
         """Let the spans go."""
-        self._file.close()
+        self._shelf.close()
         self._offsets.clear()
 
     def add(self, span: Span) -> None:
         """Put a span aside."""
         data = _pack(span)
-        self._file.seek(0, 2)
-        self._offsets.setdefault(span.trace_id, array("q")).append(self._file.tell())
-        self._file.write(len(data).to_bytes(_LENGTH, "big") + data)
+        offset = self._shelf.put_bytes(len(data).to_bytes(_LENGTH, "big") + data)
+        known = self._offsets.get(span.trace_id)
+        if known is None:
+            self._offsets[span.trace_id] = known = array("q")
+        known.append(offset)
 
     def traces(self) -> Iterator[list[Span]]:
         """The spans of each trace, traces in order of appearance, spans as they were added."""
@@ -56,9 +57,8 @@ class Spool:
         return [self._read(offset) for trace in traces for offset in self._offsets.get(trace, ())]
 
     def _read(self, offset: int) -> Span:
-        self._file.seek(offset)
-        size = int.from_bytes(self._file.read(_LENGTH), "big")
-        return _unpack(self._file.read(size))
+        size = int.from_bytes(self._shelf.get_bytes(offset, _LENGTH), "big")
+        return _unpack(self._shelf.get_bytes(offset + _LENGTH, size))
 
 
 def _pack(span: Span) -> bytes:

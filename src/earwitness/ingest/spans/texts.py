@@ -31,6 +31,7 @@ _REMEMBERED = 4096
 _FAST = msgspec.json.Decoder()
 _ENCODE = encoder(ensure_ascii=False, default=str, separators=(",", ":"))
 _ENCODE_SORTED = encoder(sort_keys=True, default=str)
+_SORTED = msgspec.json.Encoder(order="sorted", enc_hook=str)
 
 
 def loads(text: str) -> Any:
@@ -87,10 +88,31 @@ def fingerprint(text: str) -> bytes:
     return _remembered_fingerprint(text) if len(text) <= _REMEMBERED else _fingerprint(text)
 
 
+def fingerprint_of(value: Any) -> bytes:
+    """The same of a value, as of its text."""
+    return fingerprint(value) if isinstance(value, str) else _digest(unwrap(value))
+
+
 def _fingerprint(text: str) -> bytes:
-    core = unwrap(bare(text))
-    plain = " ".join((core if isinstance(core, str) else _ENCODE_SORTED(core)).split())
-    return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return _digest(unwrap(bare(text)))
+
+
+def _digest(core: Any) -> bytes:
+    plain = _sorted(core) if isinstance(core, dict | list) else core if isinstance(core, str) else _ENCODE_SORTED(core)
+    words = b" ".join(plain.split()) if isinstance(plain, bytes) else _utf8(" ".join(plain.split()))
+    return blake2b(words, digest_size=16).digest()
+
+
+def _sorted(core: dict[str, Any] | list[Any]) -> bytes:
+    """JSON with keys in order; it need only be the same for the same, and is made often."""
+    try:
+        return _SORTED.encode(core)
+    except (UnicodeEncodeError, TypeError, ValueError):
+        return _utf8(_ENCODE_SORTED(core))  # lone surrogates
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 _remembered_fingerprint = lru_cache(maxsize=4096)(_fingerprint)

@@ -64,7 +64,7 @@ def facts(span: Span) -> Facts:
         outputs=outputs,
         transcript=transcript,
         instructions=_instructions(span),
-        references=sum(key.endswith("_ref") for key in span.attributes if key.startswith("gen_ai.")),
+        references=len([key for key in span.attributes if key.endswith("_ref") and key.startswith("gen_ai.")]),
         conversation=span.text("gen_ai.conversation.id"),
         model=span.text("gen_ai.response.model", "gen_ai.request.model"),
         handoff_from=_party(span, _FROM),
