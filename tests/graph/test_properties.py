@@ -218,7 +218,6 @@ def test_the_greedy_curve_ends_at_nothing(specs: list[Spec], place: Place) -> No
         assert curve.exposures == sum(len(brute.leaks(spec)) for spec in specs)
         assert sum(s.stopped for s in curve.stages) == curve.exposures
         assert not curve.stages or curve.stages[-1].remaining == 0
-        assert len(curve.stages) <= curve.needed
         assert len({str(s.guard) for s in curve.stages}) == len(curve.stages)
 
 

@@ -194,7 +194,7 @@ class Curve:
     Attributes:
         exposures: unauthorised ones without any guard.
         stages: one a guard, in the order they were chosen.
-        needed: guards of the whole frontier: so many stop everything.
+        needed: guards of the whole frontier: so many stop everything. Chosen one after another it may take more.
     """
 
     exposures: int

@@ -6,9 +6,11 @@ everything else comes record by record.
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar, cast
+from functools import partial
+from itertools import repeat
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +63,9 @@ T = TypeVar("T")
 
 
 Ints = npt.NDArray[np.int64]
+# What a class made by `NamedTuple` does, without a call of Python: there is one of each for every line.
+_RECORD: Callable[[tuple[Any, Place]], Record] = partial(tuple.__new__, Record)
+_PLACE: Callable[[tuple[int, int, int, str, int]], Place] = partial(tuple.__new__, Place)
 
 
 class Block(NamedTuple):
@@ -328,7 +333,7 @@ def records_of(block: Block) -> Iterator[Record | Skip]:
         places = places_of(piece)
         values = decode_lines(piece.data) if _are_values(piece, places) else None
         if values is not None and len(values) == len(places):
-            yield from map(Record, values, places)
+            yield from map(_RECORD, zip(values, places, strict=True))
         else:
             yield from _one_by_one(piece, places)
 
@@ -366,7 +371,8 @@ def _are_values(block: Block, places: list[Place]) -> bool:
 
 def places_of(block: Block) -> list[Place]:
     """The places of the non-blank lines of a block."""
-    return list(map(Place, *(c.tolist() for c in line_columns(block))))
+    columns = (c.tolist() for c in line_columns(block))
+    return list(map(_PLACE, zip(*columns, repeat(""), repeat(-1), strict=False)))
 
 
 def line_columns(block: Block) -> tuple[Ints, Ints, Ints]:

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
+from earwitness.ingest.langchain.book import Book
 from earwitness.ingest.langchain.dialogue import Dialogue
+from earwitness.ingest.langchain.drafts import Met
 from earwitness.ingest.langchain.messages import Call, Msg, arguments_text, plain, read_message, read_messages
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.texts import as_text
@@ -64,25 +66,26 @@ def _is_result(value: dict[str, Any]) -> bool:
 
 
 # Where it begins, and its messages.
-_Conversation = tuple[Place, list[tuple[Msg, Place]]]
+_Conversation = tuple[Place, Book[Met] | list[Met]]
 
 
 class _Reader:
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.single: _Conversation | None = None
+        self.single: tuple[Place, Book[Met]] | None = None
         self.first: _Conversation | None = None
         self.count = 0
 
     def feed(self, record: Record) -> Iterable[Emit]:
         value, place = record
         if isinstance(value, dict) and _is_result(value):
-            yield from self._whole((place, list(_of_result(value, place))))
+            yield from self._whole((place, [Met(*one) for one in _of_result(value, place)]))
         elif isinstance(value, list) or "messages" in value:
-            yield from self._whole((place, [(msg, place.at(f"/{n}")) for n, msg in enumerate(read_messages(value))]))
+            yield from self._whole((place, [Met(msg, place.at(f"/{n}")) for n, msg in enumerate(read_messages(value))]))
         elif msg := read_message(value):
-            self.single = self.single or (place, [])
-            self.single[1].append((msg, place))
+            self.single = self.single or (place, Book(Met))
+            self.single[1].append(Met(msg, place))
+            self.single[1].rest()
         else:
             yield Skip("unparseable", "not a message as known", place)
 
@@ -128,11 +131,11 @@ def _of_result(value: dict[str, Any], place: Place) -> Iterator[tuple[Msg, Place
 def _tell(conversation: _Conversation, trace: str) -> Iterator[Emit]:
     place, messages = conversation
     dialogue = Dialogue()
-    agents = {m.name for m, _ in messages if m.role == "ai" and m.name}
+    agents = {met.msg.name for met in messages if met.msg.role == "ai" and met.msg.name}
     viewer = agents.pop() if len(agents) == 1 else None
-    for msg, at in messages:
-        dialogue.meet(msg, at, agent=None, viewer=viewer if msg.role in ("human", "system") else None)
-    dialogue.finish([m for m, _ in messages])
+    for met in messages:
+        dialogue.meet(met.msg, met.place, viewer=viewer if met.msg.role in ("human", "system") else None)
+    dialogue.finish(met.msg for met in messages)
     yield from dialogue.ledger.tell(
         Trace(id=trace, framework="langchain", request=dialogue.request, observable=_SHOWS), place
     )

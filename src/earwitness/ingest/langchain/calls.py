@@ -1,6 +1,7 @@
 """Calls of one conversation: who asked which tool or agent, and what became of it."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +14,10 @@ from earwitness.ingest.langchain.messages import Call, Msg
 from earwitness.ingest.record import Place
 from earwitness.ingest.spans.texts import as_text, fingerprint
 
-# What the middleware for a human in the loop answers in place of the tool.
-_REFUSED = "User rejected the tool call"
+# What is answered in place of a tool: by who lets a human decide, by who counts calls, and where there is no such tool.
+_REFUSED = re.compile(
+    r"User rejected the tool call|Tool call limit exceeded\. Do not |Error: \S+ is not a valid tool, try one of \["
+)
 
 
 class Calls:
@@ -117,8 +120,8 @@ class Calls:
         return waiting[0] if waiting else None
 
     def refuse(self, asked: Asked | None, msg: Msg) -> bool:
-        """Whether a call was answered by the user's refusal: nothing was run, so that the tool never got it."""
-        refused = asked is not None and not asked.running and msg.failed and msg.text.startswith(_REFUSED)
+        """Whether a call was answered by a refusal: nothing was run, so that the tool never got it."""
+        refused = asked is not None and not asked.running and msg.failed and _REFUSED.match(msg.text) is not None
         if asked and refused:
             self.ledger.drafts[asked.draft].delivered = False
         return refused

@@ -4,11 +4,19 @@ from typing import Any
 
 import msgspec
 
+from earwitness.ingest.langchain.messages import Msg
 from earwitness.ingest.record import Place
 from earwitness.schema.words import Channel, Flag, Grade, SightingKind
 
 Time = str | int | float | None
 To = tuple[tuple[str, Grade], ...]
+
+
+class Met(msgspec.Struct, array_like=True, eq=False, gc=False):
+    """A message that is not told yet, and where it stands."""
+
+    msg: Msg
+    place: Place
 
 
 class Draft(msgspec.Struct, array_like=True, eq=False, gc=False):
