@@ -6,15 +6,19 @@ names the exceptions); of the program's own format what it writes. It is copied 
 time, whichever is less, for the machine may be shared.
 """
 
+import json
 import shutil
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import copies
 import orjson
+import pyarrow as pa
 import recorded
 from measure import Imported, imported, run
 
@@ -56,6 +60,7 @@ _WHY = {
     "google-adk-debug": "YAML",
     "langgraph-updates": "Python repr in JSON",
 }
+_PLAIN = ("type", "trace", "id", "seq", "time", "channel", "kind", "sender", "content")
 # A record is sniffed and read, what it says is told and stored as rows of several tables, however small it is.
 _SMALL_US = 150
 
@@ -76,6 +81,8 @@ class Speed:
         distinct: MB of contents, each counted once.
         repeats: how often a byte of content was read on average.
         items: events and sightings that were told.
+        lines: of canonical JSONL that say as much as was told: events and sightings, but also traces, actors, values.
+        plain: microseconds that plain Python takes for one such line, see `plain_python`.
         kept: events of the file, as a part of those of its copies if each were imported alone.
         note: what else there is to say.
     """
@@ -90,6 +97,8 @@ class Speed:
     distinct: float
     repeats: float
     items: int
+    lines: int
+    plain: float
     kept: float
     source: str
     note: str = ""
@@ -109,10 +118,13 @@ class Speed:
         """What makes it slower than it should be, as far as that is known."""
         if self.rate >= LEAST:
             return ""
-        one = self.seconds / max(self.records, self.items) * 1e6
-        what = "record" if self.records >= self.items else "item"
-        small = f"{one:.0f} us, {what} of {self.megabytes / max(self.records, self.items) * 1e6:.0f} bytes"
-        return ", ".join(filter(None, (_WHY.get(self.adapter), small if one <= _SMALL_US else "")))
+        most = max(self.records, self.lines)
+        one, size = self.seconds / most * 1e6, self.megabytes / most * 1e6
+        what = "record" if self.records >= self.lines else "line"
+        left = size / LEAST
+        small = f"{one:.0f} us for a {what} of {size:.0f} bytes"
+        floor = f": {LEAST:.0f} MB/s leave {left:.0f}, plain Python takes {self.plain:.0f}" if left < self.plain else ""
+        return ", ".join(filter(None, (_WHY.get(self.adapter), small + floor if one <= _SMALL_US else "")))
 
     def row(self) -> tuple[str, ...]:
         """As a line of the table."""
@@ -159,8 +171,35 @@ def sample_of(adapter: str, *, golden: bool = False) -> Path:
 
 def measure(folder: Path, names: list[str], megabytes: float, *, golden: bool = False) -> Iterator[Speed]:
     """Measure adapters one by one; one file at a time."""
+    plain = plain_python(folder)
     for name in names:
-        yield _measure(folder, name, megabytes, golden)
+        yield _measure(folder, name, megabytes, golden, plain)
+
+
+def plain_python(folder: Path) -> float:
+    """Microseconds for a line of canonical JSONL if Python decodes it, notes hash and offset, and makes Arrow columns.
+
+    No reader that does this for each line can be faster, whatever its format.
+    """
+    path, *_ = _generated(folder, 20)
+    try:
+        return min(_plainly(path) for _ in range(3)) * 1e6
+    finally:
+        path.unlink()
+
+
+def _plainly(path: Path) -> float:
+    started, offset, columns = time.process_time(), 0, {k: list[Any]() for k in ("offset", "hash", *_PLAIN)}
+    with path.open("rb") as handle:
+        for line in handle:
+            row = json.loads(line)
+            columns["offset"].append(offset)
+            columns["hash"].append(blake2b((row.get("content") or "").encode(), digest_size=16).digest())
+            for name in _PLAIN:
+                columns[name].append(row.get(name))
+            offset += len(line)
+    pa.table(columns)
+    return (time.process_time() - started) / len(columns["offset"])
 
 
 def longer(folder: Path, names: list[str], megabytes: float) -> Iterator[tuple[str, float, str]]:
@@ -180,7 +219,7 @@ def _one_trace(folder: Path, adapter: str, megabytes: float) -> tuple[float, int
     return min(found.seconds, found.cpu), found.events + found.sightings
 
 
-def _measure(folder: Path, adapter: str, megabytes: float, golden: bool) -> Speed:
+def _measure(folder: Path, adapter: str, megabytes: float, golden: bool, plain: float) -> Speed:
     made = _generated(folder, megabytes) if adapter == "canonical" and not golden else None
     path, sample, source, expected = made or _copied(folder, adapter, megabytes, golden)
     size, decode = path.stat().st_size / 1e6, _decode(path)
@@ -198,6 +237,8 @@ def _measure(folder: Path, adapter: str, megabytes: float, golden: bool) -> Spee
         distinct=found.distinct / 1e6,
         repeats=found.told / max(1, found.distinct),
         items=found.events + found.sightings,
+        lines=found.lines,
+        plain=plain,
         kept=kept,
         source=source,
         note=_note(found, adapter) + (f", {kept:.0%} of the events: copies repeat each other" if kept < _KEPT else ""),

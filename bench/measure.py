@@ -110,11 +110,13 @@ with Case(sys.argv[2]) as case:
         for name, n in source.dialects.items():
             dialects[name] = dialects.get(name, 0) + n
     counts = {t: case.one(f"SELECT count(*) FROM {t}") for t in ("events", "sightings", "traces")}
+    tables = ("traces", "actors", "events", "sightings", "vault", "rules", "losses", "links", "labels")
+    lines = sum(case.count(t) for t in tables)
     distinct = case.one("SELECT coalesce(sum(strlen(text)), 0) FROM contents")
     told = case.one("SELECT coalesce(sum(strlen(text)), 0) FROM contents JOIN "
                     "(SELECT content FROM events UNION ALL SELECT content FROM sightings) USING (content)")
 found = {"seconds": seconds, "cpu": cpu, "outcomes": outcomes, "dialects": dialects}
-json.dump(found | counts | {"distinct": int(distinct), "told": int(told)}, sys.stdout)
+json.dump(found | counts | {"distinct": int(distinct), "told": int(told), "lines": lines}, sys.stdout)
 """
 
 
@@ -128,6 +130,7 @@ class Imported:
         peak: largest resident set, in MB.
         distinct: bytes of contents, each counted once.
         told: the same, each counted as often as it was told.
+        lines: of canonical JSONL that say as much.
         outcomes: records by outcome.
         dialects: records by the adapter that took them.
     """
@@ -137,6 +140,7 @@ class Imported:
     peak: float
     distinct: int
     told: int
+    lines: int
     events: int
     sightings: int
     traces: int
