@@ -8,7 +8,6 @@ time, whichever is less, for the machine may be shared.
 
 import json
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,11 +19,9 @@ import copies
 import orjson
 import pyarrow as pa
 import recorded
-from measure import Imported, imported, run
+from measure import Imported, generate, imported
 
-_TESTS = Path(__file__).resolve().parent.parent / "tests"
-GOLDEN = _TESTS / "golden" / "ingest"
-_GENERATE = _TESTS / "tools" / "generate.py"
+GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden" / "ingest"
 LEAST = 15.0
 # One adapter of each large family of readers, for the questions of memory and of very long traces.
 FAMILIES = (
@@ -256,8 +253,7 @@ def _copied(folder: Path, adapter: str, megabytes: float, golden: bool) -> tuple
 
 def _generated(folder: Path, megabytes: float) -> tuple[Path, str, str, int]:
     """The program's own format as exporters write it; its golden sample holds faulty lines on purpose."""
-    path = folder / "generated.jsonl"
-    run(sys.executable, _GENERATE, path, "--megabytes", str(megabytes), "--traces", str(max(1, round(megabytes * 5))))
+    path = generate(folder, "--megabytes", megabytes, "--traces", max(1, round(megabytes * 5)))
     return path, path.name, "generated", 0
 
 

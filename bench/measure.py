@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EARWITNESS = (sys.executable, "-m", "earwitness")
+_GENERATE = Path(__file__).resolve().parent.parent / "tests" / "tools" / "generate.py"
 # Disclosures were found: for the program that is a finding, for a measurement it is success.
 _FINE = (0, 1)
 
@@ -48,6 +49,13 @@ def run(*command: str | Path) -> Run:
             raise RuntimeError(f"{' '.join(map(str, command))}: {err.read()[-400:].decode(errors='replace')}")
         out.seek(0)
         return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, out.read().decode(errors="replace"))
+
+
+def generate(folder: Path, *options: object) -> Path:
+    """A corpus of canonical JSONL with the given options."""
+    path = folder / "bench.jsonl"
+    run(sys.executable, _GENERATE, path, *map(str, options))
+    return path
 
 
 def best(times: int, *command: str | Path) -> Run:

@@ -19,12 +19,11 @@ from typing import Any
 import formats
 import graphs
 import replays
-from measure import EARWITNESS, Run, best, import_alone, judged_again, program, run
+from measure import EARWITNESS, Run, best, generate, import_alone, judged_again, program, run
 from rich.console import Console
 from rich.table import Table
 
 _HERE = Path(__file__).resolve().parent
-_GENERATE = _HERE.parent / "tests" / "tools" / "generate.py"
 _AGENTLEAK = _HERE.parent.parent / "shared" / "data" / "agentleak_traces" / "traces_3214.tar.xz"
 # Corpora of up to so many events are measured three times.
 _FEW = 100_000
@@ -115,13 +114,6 @@ def agentleak(folder: Path) -> Iterator[Figure]:
         for command in ("import", "audit"):
             taken = program(folder, command, _AGENTLEAK)
             yield Figure(f"AgentLeak, 3,214 traces: {command}", taken.seconds, "s", note=f"peak {taken.peak:.0f} MB")
-
-
-def generate(folder: Path, *options: object) -> Path:
-    """A corpus with the given options."""
-    path = folder / "bench.jsonl"
-    run(sys.executable, _GENERATE, path, *map(str, options))
-    return path
 
 
 def long_traces(folder: Path, names: list[str], megabytes: float) -> Iterator[Figure]:

@@ -205,13 +205,18 @@ def read(layout: str, data: bytes, limits: Limits) -> tuple[list[Any], int]:
     return told(records(container, limits, CUTS), limits)
 
 
+def drawn(data: st.DataObject, kind: str) -> tuple[str, bytes]:
+    """How documents are laid out, and some of a kind laid out so."""
+    layout = data.draw(st.sampled_from(sorted(LAYOUTS)))
+    values = data.draw(st.lists(DOCUMENTS[kind], min_size=1, max_size=2))
+    return layout, "".join(map(LAYOUTS[layout], values)).encode("utf-8", "surrogatepass")
+
+
 @pytest.mark.parametrize("kind", DOCUMENTS)
 @settings(max_examples=30)
 @given(data=st.data(), piece=st.sampled_from([1, 5, 30, 200]), block=st.sampled_from([1, 9, 1 << 20]))
 def test_every_document_gives_the_same_records(kind: str, data: st.DataObject, piece: int, block: int) -> None:
-    layout = data.draw(st.sampled_from(sorted(LAYOUTS)))
-    values = data.draw(st.lists(DOCUMENTS[kind], min_size=1, max_size=2))
-    raw = "".join(map(LAYOUTS[layout], values)).encode("utf-8", "surrogatepass")
+    layout, raw = drawn(data, kind)
     expected, none = read(layout, raw, DEFAULT_LIMITS)
     found, _ = read(layout, raw, tiny(piece, block=block))
     assert none == 0
@@ -244,9 +249,7 @@ _DAMAGE = st.sampled_from(
 @settings(max_examples=50)
 @given(data=st.data(), piece=st.sampled_from([1, 5, 30, 200]), block=st.sampled_from([1, 9, 1 << 20]))
 def test_every_damaged_document_gives_the_same_outcomes(kind: str, data: st.DataObject, piece: int, block: int) -> None:
-    layout = data.draw(st.sampled_from(sorted(LAYOUTS)))
-    values = data.draw(st.lists(DOCUMENTS[kind], min_size=1, max_size=2))
-    raw = "".join(map(LAYOUTS[layout], values)).encode("utf-8", "surrogatepass")
+    layout, raw = drawn(data, kind)
     at = data.draw(st.integers(0, len(raw)))
     gone = data.draw(st.sampled_from([0, 1, 2, len(raw)]))
     raw = raw[:at] + data.draw(_DAMAGE) + raw[at + gone :]

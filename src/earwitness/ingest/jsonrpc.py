@@ -3,13 +3,13 @@
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from earwitness.ingest.record import first_scalar
 from earwitness.schema.model import Time
 
 _INNER = ("msg", "body", "payload", "message", "data")
 _TIMES = ("ts", "timestamp", "time")
 _DIRECTIONS = ("dir", "direction")
 _PEERS = ("server", "peer", "server_name", "url")
-_SCALARS = (str, int, float)
 _A2A_METHODS = frozenset(
     ("SendMessage", "SendStreamingMessage", "GetTask", "ListTasks", "CancelTask", "SubscribeToTask")
 )
@@ -43,25 +43,17 @@ def unwrap(value: Any) -> Call | None:
     for key in _INNER:
         inner = value.get(key)
         if isinstance(inner, dict) and inner.get("jsonrpc") == "2.0":
-            return Call(inner, f"/{key}", _first(value, _TIMES), _from_client(value), _peer(value))
-    return None
-
-
-def _first(value: dict[str, Any], keys: tuple[str, ...]) -> Any:
-    for key in keys:  # a plain loop over known types: every line is asked
-        found = value.get(key)
-        if isinstance(found, _SCALARS):
-            return found
+            return Call(inner, f"/{key}", first_scalar(value, _TIMES), _from_client(value), _peer(value))
     return None
 
 
 def _peer(value: dict[str, Any]) -> str | None:
-    peer = _first(value, _PEERS)
+    peer = first_scalar(value, _PEERS)
     return peer if isinstance(peer, str) and peer else None
 
 
 def _from_client(value: dict[str, Any]) -> bool | None:
-    way = str(_first(value, _DIRECTIONS)).lower()
+    way = str(first_scalar(value, _DIRECTIONS)).lower()
     return (
         True
         if way.startswith(("client", "c2s", "c->s"))

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from earwitness.ingest.dialogue import USER
 from earwitness.ingest.record import Emit, Made, Place, Record
+from earwitness.ingest.runguards import withheld
 from earwitness.ingest.spans.dialects.openai_agents import SCOPE
 from earwitness.ingest.spans.identity import clean_name
 from earwitness.ingest.spans.span import Span
@@ -144,8 +144,7 @@ def _event(event: Event, blocked: set[str], told: _Handed, gone: set[str | None]
         told[key] -= 1
         return msgspec.structs.replace(event, content="", flags=()) if told[key] < 0 else None
     if event.channel == "C1" and event.sender in blocked:
-        to = (Delivery(USER, "structural", delivered=False),)
-        return msgspec.structs.replace(event, to=to, flags=(*event.flags, "not_delivered"))
+        return withheld(event)
     found = [f for f in marks(event.content) if f not in event.flags]
     return msgspec.structs.replace(event, flags=(*event.flags, *found)) if found else event
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 from earwitness.schema.model import Item
 from earwitness.schema.words import Outcome
 
+_SCALARS = (str, int, float)
+
 
 class Place(NamedTuple):
     """Where a record stands: line from 1, byte offset, bytes, JSON pointer, number of the source (-1: the current)."""
@@ -60,6 +62,15 @@ class Elements(ABC):
 def is_array(value: Any) -> TypeGuard[list[Any] | Elements]:
     """Whether a decoded value is an array, held or walked."""
     return isinstance(value, list | Elements)
+
+
+def first_scalar(value: dict[str, Any], keys: tuple[str, ...]) -> Any:
+    """The first of these fields that is a text or a number; None if there is none."""
+    for key in keys:  # a plain loop over known types: every record is asked
+        found = value.get(key)
+        if isinstance(found, _SCALARS):
+            return found
+    return None
 
 
 class Skip(NamedTuple):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from earwitness.ingest.dialogue import USER, At, Dialogue
 from earwitness.ingest.record import Emit, Made, Place
+from earwitness.ingest.spans.build import as_dict, as_rows
 from earwitness.ingest.spans.identity import clean_name
 from earwitness.ingest.spans.texts import as_text, fingerprint, fingerprint_of, says_nothing
 from earwitness.schema.model import Delivery, Event
@@ -27,18 +28,18 @@ class RunGuards:
     """
 
     def __init__(self, state: dict[str, Any]) -> None:
-        self._results = [(f"/{kind}/{n}", r) for kind in _KINDS for n, r in enumerate(_objects(state.get(kind)))]
+        self._results = [(f"/{kind}/{n}", r) for kind in _KINDS for n, r in enumerate(as_rows(state.get(kind)))]
         self.refusals = {text for path, r in self._results if path.startswith("/tool_input") and (text := _refusal(r))}
-        self._held = {_words(r) for _, r in self._results if _inner(r, "output").get("tripwireTriggered") is True}
+        self._held = {_words(r) for _, r in self._results if as_dict(r.get("output")).get("tripwireTriggered") is True}
 
     def tell(self, dialogue: Dialogue, place: Place) -> None:
         """What they were shown and what they noted, each as a log: third parties, whoever runs them."""
         for path, result in self._results:
-            name = clean_name(_inner(result, "guardrail").get("name"))
+            name = clean_name(as_dict(result.get("guardrail")).get("name"))
             dialogue.actor(name, "tool", "declared", place)
             if name and "agentOutput" in result:
                 dialogue.sighting(name, as_text(result["agentOutput"]), "input", At(place.at(f"{path}/agentOutput")))
-            noted = _inner(result, "output").get("outputInfo")
+            noted = as_dict(result.get("output")).get("outputInfo")
             if noted is not None and not says_nothing(text := as_text(noted)):
                 at = At(place.at(f"{path}/output/outputInfo"))
                 dialogue.event("C6", text, at, kind="guardrail", sender=name, remember=False)
@@ -48,27 +49,23 @@ class RunGuards:
         for emit in emits:
             item = emit[0] if type(emit) is Made else None
             if type(item) is Event and item.channel == "C1" and (item.sender, fingerprint(item.content)) in self._held:
-                to = (Delivery(USER, "structural", delivered=False),)
-                yield Made(replace(item, to=to, flags=(*item.flags, "not_delivered")), emit.place)
+                yield Made(withheld(item), emit.place)
             else:
                 yield emit
 
 
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
-
-
-def _inner(value: dict[str, Any], key: str) -> dict[str, Any]:
-    inner = value.get(key)
-    return inner if isinstance(inner, dict) else {}
+def withheld(answer: Event) -> Event:
+    """An answer that the user was meant to get."""
+    to = (Delivery(USER, "structural", delivered=False),)
+    return replace(answer, to=to, flags=(*answer.flags, "not_delivered"))
 
 
 def _refusal(result: dict[str, Any]) -> str | None:
-    behavior = _inner(_inner(result, "output"), "behavior")
+    behavior = as_dict(as_dict(result.get("output")).get("behavior"))
     message = behavior.get("message")
     return message if behavior.get("type") == "reject_content" and isinstance(message, str) and message else None
 
 
 def _words(result: dict[str, Any]) -> tuple[str | None, bytes]:
     """Who said what: the agent that was judged, and the fingerprint of its words."""
-    return clean_name(_inner(result, "agent").get("name")), fingerprint_of(result.get("agentOutput"))
+    return clean_name(as_dict(result.get("agent")).get("name")), fingerprint_of(result.get("agentOutput"))

@@ -43,9 +43,10 @@ class Shelf:
     def put(self, value: Any) -> Key:
         """Put a value aside; gives the key to get it back."""
         raw, sign = _raw(value)
-        return Key(self._write(raw), sign * len(raw))
+        return Key(self.put_bytes(raw), sign * len(raw))
 
-    def _write(self, raw: bytes) -> int:
+    def put_bytes(self, raw: bytes) -> int:
+        """Put bytes aside; gives where they lie."""
         at = self._written + len(self._latest)
         self._latest += raw
         if len(self._latest) >= _BLOCK:
@@ -62,8 +63,8 @@ class Shelf:
         self._written += len(self._latest)
         self._latest = bytearray()
 
-    def _read(self, at: int, size: int) -> bytes:
-        """What was written; what follows it is mostly read next."""
+    def get_bytes(self, at: int, size: int) -> bytes:
+        """Bytes that were put aside; what follows them is mostly read next."""
         if at >= self._written or self._file is None:
             return bytes(self._latest[at - self._written : at - self._written + size])
         start = at - self._seen_at
@@ -75,26 +76,18 @@ class Shelf:
 
     def get(self, key: tuple[int, int]) -> Any:
         """A value as it was."""
-        raw = self._read(key[0], abs(key[1]))
+        raw = self.get_bytes(key[0], abs(key[1]))
         return json.loads(raw) if key[1] < 0 else marshal.loads(raw)  # noqa: S302 - written by `put`, by nobody else
 
     def put_whole(self, value: object) -> Key:
         """Put an object of the program aside, with all that it holds."""
         raw = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        return Key(self._write(raw), len(raw))
+        return Key(self.put_bytes(raw), len(raw))
 
     def get_whole(self, key: tuple[int, int]) -> Any:
         """An equal object."""
         # Written by `put_whole` of this process, to a file without a name: no input comes near it.
-        return pickle.loads(self._read(*key))  # noqa: S301
-
-    def put_bytes(self, raw: bytes) -> int:
-        """Put bytes aside; gives where they lie."""
-        return self._write(raw)
-
-    def get_bytes(self, at: int, size: int) -> bytes:
-        """Bytes that lie there."""
-        return self._read(at, size)
+        return pickle.loads(self.get_bytes(*key))  # noqa: S301
 
     def close(self) -> None:
         """Give the space back."""

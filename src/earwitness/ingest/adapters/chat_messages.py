@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
-from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip, first_scalar
 from earwitness.ingest.talk import Talk, is_item, is_message
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel
@@ -24,7 +24,6 @@ from earwitness.schema.words import Channel
 _OBSERVABLE: tuple[Channel, ...] = ("C1", "C3", "C4", "C6")
 _AGENT = "assistant"
 _KEYS = ("conversation_id", "session_id", "thread_id", "custom_id", "id")
-_SCALARS = (str, int, float)
 _TIMES = ("timestamp", "created_at", "created", "time", "ts")
 _SHAREGPT = {
     "human": "user",
@@ -116,7 +115,7 @@ class _Reader:
         if key not in self._talks:
             self._talks[key] = self._open(key or self._name(), At(place))
         talk = self._talks[key]
-        if not talk.tell(value, At(place, _time(value))):
+        if not talk.tell(value, At(place, first_scalar(value, _TIMES))):
             yield Skip("ignored", "a message without content", place)
         yield from talk.dialogue.drain()
 
@@ -138,7 +137,7 @@ class _Reader:
         yield from talk.dialogue.finish()
 
     def _tell_all(self, talk: Talk, value: dict[str, Any], lists: list[tuple[str, list[Any]]], place: Place) -> None:
-        time, lost = _time(value), 0
+        time, lost = first_scalar(value, _TIMES), 0
         for path in ((), ("body",), ("request",), ("request", "body")):
             inner = _at(value, path)
             for key in ("system", "instructions") if isinstance(inner, dict) else ():
@@ -162,13 +161,6 @@ class _Reader:
     def finish(self) -> Iterator[Emit]:
         for talk in self._talks.values():
             yield from talk.dialogue.finish()
-
-
-def _time(value: dict[str, Any]) -> Any:
-    for key in _TIMES:  # a plain loop: every message is asked
-        if key in value and isinstance(value[key], _SCALARS):
-            return value[key]
-    return None
 
 
 ADAPTER = _ChatMessages()

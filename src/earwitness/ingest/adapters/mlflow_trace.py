@@ -12,8 +12,8 @@ Order: tree, then time.
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Place, Record, is_array, some
-from earwitness.ingest.spans.build import as_dict, as_rows, is_error, make_span
+from earwitness.ingest.record import Context, Place, Record, some
+from earwitness.ingest.spans.build import as_dict, as_rows, each_row, is_error, make_span
 from earwitness.ingest.spans.reader import SpanReader
 from earwitness.ingest.spans.span import SpanEvent
 from earwitness.ingest.spans.texts import loads
@@ -55,7 +55,7 @@ class _MlflowTrace:
 
 def _parts(value: dict[str, Any], place: Place) -> Iterator[Record]:
     info, rows = as_dict(value.get("info")), as_dict(value.get("data")).get("spans")
-    for n, row in enumerate((r for r in rows if isinstance(r, dict)) if is_array(rows) else as_rows(rows)):
+    for n, row in enumerate(each_row(rows)):
         at = place.at(f"/data/spans/{n}")
         root = not (row.get("parent_span_id") or row.get("parent_id"))
         yield Record(_span(row, _about(info) if root else {}, at), at)

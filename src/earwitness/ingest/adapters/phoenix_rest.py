@@ -14,7 +14,7 @@ from typing import Any
 
 from earwitness.ingest.record import Context, Place, Record, Skip, is_array, some
 from earwitness.ingest.spans import otlp
-from earwitness.ingest.spans.build import as_dict, as_rows, is_error, make_span, read_events
+from earwitness.ingest.spans.build import as_dict, as_rows, each_row, is_error, make_span, read_events
 from earwitness.ingest.spans.reader import SpanReader
 from earwitness.ingest.spans.span import SpanEvent
 from earwitness.schema.times import to_nanos
@@ -87,9 +87,8 @@ def _common(row: dict[str, Any]) -> dict[str, Any]:
 
 def _bare(row: dict[str, Any], place: Place) -> Iterator[Record]:
     """The spans of a trace without attributes: their kind is all that is known."""
-    rows = row.get("spans")
-    spans = (r for r in rows if isinstance(r, dict)) if is_array(rows) else as_rows(rows)
-    parts = (_bare_span(row, span, place.at(f"/spans/{n}")) for n, span in enumerate(spans))
+    spans = enumerate(each_row(row.get("spans")))
+    parts = (_bare_span(row, span, place.at(f"/spans/{n}")) for n, span in spans)
     yield from some(parts, place, "a trace without spans")
 
 

@@ -1,9 +1,10 @@
 """Spans from the fields of any container: ids, times, events and attributes brought to one form."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from earwitness.ingest.record import Place, Skip
+from earwitness.ingest.record import Place, Skip, is_array
 from earwitness.ingest.spans.otlp import read_links, span_id
 from earwitness.ingest.spans.span import Span, SpanEvent
 from earwitness.ingest.spans.texts import as_text, loads
@@ -108,6 +109,11 @@ def as_rows(value: Any) -> list[dict[str, Any]]:
     """The objects of a list, or of the list that a text is the JSON of."""
     rows = loads(value) if isinstance(value, str) else value
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def each_row(value: Any) -> Iterator[dict[str, Any]]:
+    """The same one by one, also of an array that is too large to be held."""
+    return (row for row in value if isinstance(row, dict)) if is_array(value) else iter(as_rows(value))
 
 
 def read_events(rows: Any) -> tuple[SpanEvent, ...]:
