@@ -175,6 +175,12 @@ def test_headline_and_figures(hostile: Case) -> None:
     assert "50.0 %" in seen.words
 
 
+def test_where_every_trace_leaks_nothing_is_said_of_others(tmp_path: Path) -> None:
+    _, seen = reading(load(tmp_path, [row for row in lines() if CLEAN not in (row.get("trace"), row.get("id"))]))
+    assert "In 1 of 1 traces a protected value reached someone who may not know it." in seen.words
+    assert "other traces" not in seen.words
+
+
 def test_finding_cites_its_evidence(hostile: Case) -> None:
     source, seen = reading(hostile)
     query = (

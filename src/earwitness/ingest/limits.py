@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 MIB = 1 << 20
 # What the owner of a value can do that is over the limit and cannot be read in pieces.
-CURE = "; split it, or export it as JSON lines"
+CURE = "; export it as JSON lines, or split it"
 
 
 @dataclass(frozen=True)
