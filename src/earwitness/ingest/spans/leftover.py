@@ -5,7 +5,7 @@ Content switches and masks forget these places, so every text in them that was n
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +20,7 @@ _SHORT = 3
 _LEAST, _MOST = 10**6, 10**19  # numbers as long as those of people, cards and accounts
 _DEPTH = 12
 _SPEAKERS = ("llm", "agent", "workflow")
-_TOLD_KEYS = ("gen_ai.input.messages", "gen_ai.output.messages")
+_TOLD_KEYS = frozenset(("gen_ai.input.messages", "gen_ai.output.messages"))
 _OPAQUE = re.compile(
     r"(?:0x)?[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
     r"|[\w.-]+:[0-9a-fA-F-]{32,36}(?:\|[\w.-]+:[0-9a-fA-F-]{32,36})*"
@@ -57,14 +57,17 @@ _MACHINE = re.compile(
 
 def tell_rest(t: Telling) -> None:
     """Tell what is left of every span, once a trace."""
-    known = _Known(t)
-    for node in t.tree.nodes:
-        _log(t, node, list(_new_texts(known, node)), "attributes", node.agent)
-    root = t.tree.nodes[0]
-    names = [n.span.name for n in t.tree.nodes if known.is_new(n.span.name, n)]
-    _log(t, root, [("", name) for name in names], "span_names", None)
-    for node in t.tree.nodes:
-        _log(t, node, list(known.rest(node, node.span.resource)), "resource", None)
+    known, nodes = _Known(t), t.tree.nodes
+    for node in nodes:
+        _log(t, node, _new_texts(known, node), "attributes", node.agent)
+    names = [n.span.name for n in nodes if known.is_new(n.span.name, n)]
+    _log(t, nodes[0], [("", name) for name in names], "span_names", None)
+    last: dict[str, Any] = {}
+    for node in nodes:
+        resource = node.span.resource
+        if resource != last:  # all spans of a process have the same, and what was told once is no longer new
+            _log(t, node, known.rest(node, resource), "resource", None)
+            last = resource
 
 
 def _log(t: Telling, node: Node, told: list[tuple[str, str]], kind: str, sender: str | None) -> None:
@@ -75,10 +78,12 @@ def _log(t: Telling, node: Node, told: list[tuple[str, str]], kind: str, sender:
         t.ledger.event(node, "C6", content, name=kind, kind=kind, sender=sender, flags=flags, time=node.span.end)
 
 
-def _new_texts(known: "_Known", node: Node) -> Iterator[tuple[str, str]]:
+def _new_texts(known: "_Known", node: Node) -> list[tuple[str, str]]:
+    attributes = node.span.attributes
     speaks = node.role in _SPEAKERS and node.facts is not None and not node.facts.silent
-    told = _TOLD_KEYS if speaks else ()
-    return known.rest(node, {k: v for k, v in node.span.attributes.items() if k not in told})
+    if speaks and not _TOLD_KEYS.isdisjoint(attributes):
+        attributes = {k: v for k, v in attributes.items() if k not in _TOLD_KEYS}
+    return known.rest(node, attributes)
 
 
 class _Known:
@@ -92,20 +97,23 @@ class _Known:
         self._seen |= contents
         self._joined = "\x00".join(contents) if sum(map(len, contents)) <= _JOINED else None
 
-    def rest(self, node: Node, attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    def rest(self, node: Node, attributes: dict[str, Any]) -> list[tuple[str, str]]:
         """The new texts among attributes, each under its key."""
-        seen = self._seen
+        seen, found = self._seen, list[tuple[str, str]]()
         for key, value in attributes.items():
             is_text = isinstance(value, str)
             if (value in seen if is_text else _has_no_leaf(value)) or _is_machine(key):
                 continue
-            plain = is_text and value[:1].isalnum()  # no JSON begins so
-            for inner, leaf in ((key, value),) if plain else _leaves(key, value):
-                opaque = leaf in seen or (_is_id(inner) and _OPAQUE.fullmatch(leaf))
-                if not opaque and self.is_new(leaf, node):
-                    yield key, leaf
+            leaves: list[tuple[str, str]] = []
+            _gather(key, value, 0, leaves)
+            for inner, leaf in leaves:
+                if leaf in seen or (_is_id(inner) and _OPAQUE.fullmatch(leaf)):
+                    continue
+                if self.is_new(leaf, node):
+                    found.append((key, leaf))
             if is_text:
                 seen.add(value)
+        return found
 
     def is_new(self, text: str, node: Node) -> bool:
         """Whether a text says something that was not told; from then on it is."""
@@ -116,9 +124,11 @@ class _Known:
 
     def _told(self, text: str, node: Node) -> bool:
         contents: Iterable[str] = (self._joined,) if self._joined is not None else self._own.get(node.index, ())
+        for content in contents:
+            if text in content:
+                return True
         quoted = escaped(text)
-        same = quoted == text
-        return any(text in c or (not same and quoted in c) for c in contents)
+        return quoted != text and any(quoted in content for content in contents)
 
 
 # The same keys come with every span.
@@ -151,21 +161,23 @@ def _says_little(text: str) -> bool:
     return _LITTLE.fullmatch(bare) is not None
 
 
-def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
+def _gather(name: str, item: Any, depth: int, found: list[tuple[str, str]]) -> None:
     """The texts in a value under their own keys, also in JSON inside text. A map may be keyed by words: they count."""
-    waiting: list[tuple[str, Any, int]] = [(key, value, 0)]
-    while waiting:
-        name, item, depth = waiting.pop()
-        inner = _inside(item) if isinstance(item, str) and depth < _DEPTH else item
-        if isinstance(inner, dict) and depth < _DEPTH:
-            waiting += [(str(k), v, depth + 1) for k, v in reversed(inner.items())]
-            for key in map(str, inner):
-                if not _is_field(key):
-                    yield "", key
-        elif isinstance(inner, list) and depth < _DEPTH:
-            waiting += [(name, v, depth + 1) for v in reversed(inner)]
-        elif text := _as_leaf(item if inner is None else inner):
-            yield name, text
+    inner = item
+    if isinstance(item, str):
+        if depth >= _DEPTH or item[:1].isalnum() or (inner := _inside(item)) is None:  # no JSON begins like most texts
+            if item:
+                found.append((name, item))
+            return
+    if isinstance(inner, dict) and depth < _DEPTH:
+        found += [("", key) for key in map(str, inner) if not _is_field(key)]
+        for key, value in inner.items():
+            _gather(str(key), value, depth + 1, found)
+    elif isinstance(inner, list) and depth < _DEPTH:
+        for value in inner:
+            _gather(name, value, depth + 1, found)
+    elif text := _as_leaf(inner):
+        found.append((name, text))
 
 
 def _as_leaf(value: Any) -> str:
@@ -179,10 +191,7 @@ def _as_leaf(value: Any) -> str:
 
 def _inside(text: str) -> Any:
     """What a text is the JSON of, a text among others."""
-    first = text[:1]
-    if first.isalnum():
-        return None  # most texts
-    if first == '"' and text.endswith('"'):
+    if text[:1] == '"' and text.endswith('"'):
         inner = loads(f"[{text}]")
         if isinstance(inner, list) and len(inner) == 1:
             return inner[0]
