@@ -163,21 +163,22 @@ def _says_little(text: str) -> bool:
 
 def _gather(name: str, item: Any, depth: int, found: list[tuple[str, str]]) -> None:
     """The texts in a value under their own keys, also in JSON inside text. A map may be keyed by words: they count."""
-    inner = item
-    if isinstance(item, str):
-        if depth >= _DEPTH or item[:1].isalnum() or (inner := _inside(item)) is None:  # no JSON begins like most texts
-            if item:
-                found.append((name, item))
-            return
-    if isinstance(inner, dict) and depth < _DEPTH:
+    inner = _opened(item, depth) if isinstance(item, str) else item
+    if depth < _DEPTH and isinstance(inner, dict):
         found += [("", key) for key in map(str, inner) if not _is_field(key)]
         for key, value in inner.items():
             _gather(str(key), value, depth + 1, found)
-    elif isinstance(inner, list) and depth < _DEPTH:
+    elif depth < _DEPTH and isinstance(inner, list):
         for value in inner:
             _gather(name, value, depth + 1, found)
     elif text := _as_leaf(inner):
         found.append((name, text))
+
+
+def _opened(text: str, depth: int) -> Any:
+    """What a text is the JSON of, else the text; no JSON begins as most texts do."""
+    inner = None if text[:1].isalnum() or depth >= _DEPTH else _inside(text)
+    return text if inner is None else inner
 
 
 def _as_leaf(value: Any) -> str:
