@@ -171,7 +171,7 @@ def test_every_table_has_a_caption_and_every_drawing_a_title(hostile: Case) -> N
 def test_headline_and_figures(hostile: Case) -> None:
     _, seen = reading(hostile)
     assert "In 1 of 2 traces a protected value reached someone who may not know it." in seen.words
-    assert "1 traces could not be cleared" in seen.words
+    assert "1 of 2 traces could not be cleared" in seen.words
     assert "50.0 %" in seen.words
 
 
@@ -226,7 +226,7 @@ def test_findings_are_capped_and_the_page_says_so(hostile: Case, monkeypatch: py
 def test_without_policy_nothing_is_called_a_leak(unruled: Case) -> None:
     _, seen = reading(unruled)
     assert "Exposures nobody has ruled on" in seen.words
-    assert "exposures of protected values stand on record, and nobody has ruled on them." in seen.words
+    assert "Exposures of protected values on record, on which nobody has ruled: " in seen.words
     assert "Unauthorised" not in seen.words
     assert "reached someone who may not know" not in seen.words
 

@@ -168,7 +168,10 @@ class _Telling:
         if _names(event):
             self.threads[event["session_thread_id"]] = name_of(event["agent_name"])
         if event["type"] in _CALLS:
-            self.calls[str(event.get("id"))] = {key: event.get(key) for key in _CALLER if key in event}
+            own = str(event.get("id"))
+            self.calls[own] = {key: event.get(key) for key in _CALLER if key in event}
+            if event.get("evaluated_permission") == "deny":
+                self.denied.add(own)
         elif event["type"] == "user.tool_confirmation" and event.get("result") == "deny":
             self.denied.add(str(event.get("tool_use_id")))
         time = event.get("processed_at")
@@ -214,23 +217,20 @@ class _Telling:
 
     def _call(self, event: dict[str, Any], who: str, place: Place) -> Iterator[Made]:
         tool, own = name_of(event.get("name")) or "tool", str(event.get("id"))
-        lost = own in self.denied or event.get("evaluated_permission") == "deny"
-        if lost:
-            yield self.book.loss(place, "failed_call", "C3", "a tool call was denied")
-        to = (undelivered(tool) if lost else Delivery(tool),)
+        to = (undelivered(tool) if own in self.denied else Delivery(tool),)
         yield from self._say("C3", event, place.at("/input"), text_of(event.get("input")), who, to)
 
     def _result(self, event: dict[str, Any], who: str, place: Place) -> Iterator[Made]:
         own = next((str(event[k]) for k in _ANSWERS if k in event), "")
         call = self.calls.get(own)
-        failed = event.get("is_error") is True
-        if failed:
+        failed, denied = event.get("is_error") is True, own in self.denied
+        if failed and not denied:  # what was denied did not run: nothing of it is lost
             yield self.book.loss(place, "failed_call", "C4", "a tool call failed")
         yield from self.book.event(
             place.at("/content"),
             "C4",
             parts_text(event.get("content")),
-            sender=(name_of(call.get("name")) or "tool") if call else None,
+            sender=(name_of(call.get("name")) or "tool") if call and not denied else None,
             to=(self.who(call) if call else who,),
             id=f"{own}/result",
             time=event.get("processed_at"),

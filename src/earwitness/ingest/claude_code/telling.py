@@ -207,12 +207,13 @@ class _Teller:
         tool = call.block.name if call else None
         if block.images:
             yield self.book.loss(place, "reference", "C4", "images in a tool result")
-        if block.failed:
-            yield self.book.loss(place, "failed_call", "C4", "a tool call failed or was denied")
+        denied = call is not None and _is_denied(call)
+        if block.failed and not denied:  # what was denied did not run: nothing of it is lost
+            yield self.book.loss(place, "failed_call", "C4", "a tool call failed")
         flags = ("failed",) if block.failed else ()
         channel: Channel = "C5" if tool in BOARD_TOOLS else "C4"
         sender, kind = BOARD if tool in BOARD_TOOLS else tool, "tool_result"
-        sender = None if call and _is_denied(call) else sender
+        sender = None if denied else sender
         if call and tool in MAKERS and not entry.asynchronous and not block.failed:
             child = self._child(call, call.block.input if isinstance(call.block.input, dict) else {})
             channel, sender, kind = "C2", child[0].actor if child else None, "answer"

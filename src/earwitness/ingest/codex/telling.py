@@ -140,9 +140,7 @@ class _Teller:
     def _output(self, who: str, item: Item) -> Iterator[Made]:
         tool = self.calls.get(item.call)
         refused = item.call in self.refused
-        if refused:
-            yield self.book.loss(item.place, "failed_call", "C3", "a tool call was denied")
-        elif item.failed:
+        if item.failed and not refused:  # what was refused did not run: nothing of it is lost
             yield self.book.loss(item.place, "failed_call", "C4", "a tool call failed")
         if tool in WAITS and self._is_answer(item):
             yield from self.book.shown(item.place, who, item.text, "result", item.time)

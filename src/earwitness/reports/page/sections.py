@@ -50,7 +50,8 @@ def _judged(view: View) -> list[Html]:
         said.append(_say("gap" if gap else "no_gap", gap=gap))
     hidden, unruled = covered["unverifiable"], view.report["exposure_totals"]["unruled"]
     if hidden or not leaks or leaks < judged:  # else there are no others to speak of
-        said.append(_say("unverifiable" if hidden else "all_seen" if leaks else "all_clean", u=hidden))
+        looked = sum(covered[status] for status in ("leak", "clean", "unverifiable"))
+        said.append(_say("unverifiable" if hidden else "all_seen" if leaks else "all_clean", u=hidden, n=looked))
     return said + ([_say("some_unruled", x=unruled)] if unruled else [])
 
 

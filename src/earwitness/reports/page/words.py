@@ -69,13 +69,13 @@ HEADLINES = {
     "gap": "Auditing only the final output would have missed {gap} of them.",
     "no_gap": "Auditing the final output would have shown every one of them.",
     "clean": "In none of {n} judged traces did a protected value reach someone who may not know it.",
-    "unverifiable": "{u} traces could not be cleared, because the recording does not hold all that happened.",
+    "unverifiable": "{u} of {n} traces could not be cleared, because the recording does not hold all that happened.",
     "all_seen": "All other traces could be verified and are clean.",
     "all_clean": "Every one of them could be verified.",
-    "unruled": "{x} exposures of protected values stand on record, and nobody has ruled on them.",
+    "unruled": "Exposures of protected values on record, on which nobody has ruled: {x}.",
     "nothing": "No protected value is known for these traces, so nothing was looked for.",
     "quiet": "No policy rules these traces, and no protected value was found to move.",
-    "some_unruled": "{x} further exposures are in traces that no policy rules.",
+    "some_unruled": "Further exposures, in traces that no policy rules: {x}.",
 }
 
 VERDICT_MEANINGS = {
