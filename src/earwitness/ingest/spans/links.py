@@ -82,6 +82,11 @@ class Sets:
 
     def __init__(self) -> None:
         self._up: dict[int, int] = {}
+        self._joined: set[int] = set()
+
+    def alone(self, n: int) -> bool:
+        """Whether nothing was joined with `n`."""
+        return n not in self._joined
 
     def of(self, n: int) -> int:
         """The number that stands for the set of `n`."""
@@ -96,6 +101,7 @@ class Sets:
         """Make one set of two."""
         low, high = sorted((self.of(a), self.of(b)))
         self._up[high] = low
+        self._joined.update((a, b))
 
 
 class Links:
@@ -150,8 +156,8 @@ class Links:
         passed = () if parent else contexts_of(span)
         return next(((t, s) for t, s in passed if t != span.trace_id and self._is_in(s, t)), None)
 
-    def runs(self, spool: Spool) -> tuple[list[Run], list[tuple[str, str, LinkKind, Found]]]:
-        """The runs in order of appearance, and what links two of them without making them one."""
+    def runs(self, spool: Spool) -> tuple[Iterator[Run], list[tuple[str, str, LinkKind, Found]]]:
+        """The runs in order of appearance, one by one, and what links two of them without making them one."""
         edges = list(self._edges())
         sets = Sets()
         for edge in edges:
@@ -238,18 +244,24 @@ class Links:
             if len(makers) == len(runs) == 1 and maker in self._makers and len(ran) <= _TRACES:
                 yield Edge(maker, runs.pop(), "agent", Found(self._makers[maker], 1))
 
-    def _runs(self, sets: Sets, edges: list[Edge]) -> tuple[list[Run], list[tuple[str, str, LinkKind, Found]]]:
+    def _runs(self, sets: Sets, edges: list[Edge]) -> tuple[Iterator[Run], list[tuple[str, str, LinkKind, Found]]]:
         members: dict[int, list[int]] = {}
         for n in range(len(self._ids)):
-            members.setdefault(sets.of(n), []).append(n)
+            if not sets.alone(n):  # most are, and there may be millions
+                members.setdefault(sets.of(n), []).append(n)
         touching: dict[int, list[Edge]] = {}
         for edge in edges:
             if edge.joins:
                 touching.setdefault(sets.of(edge.later), []).append(edge)
-        runs = {top: self._run(numbers, touching.get(top, [])) for top, numbers in members.items()}
+
+        def of(n: int) -> Run:
+            top = sets.of(n)
+            return self._run(members.get(top, [n]), touching.get(top, []))
+
         loose = [e for e in edges if not e.joins and sets.of(e.later) != sets.of(e.earlier)]
-        linked = [(runs[sets.of(e.earlier)].id, runs[sets.of(e.later)].id, e.kind, e.found) for e in loose]
-        return list(runs.values()), linked
+        linked = [(of(e.earlier).id, of(e.later).id, e.kind, e.found) for e in loose]
+        first = (n for n in range(len(self._ids)) if sets.alone(n) or members[sets.of(n)][0] == n)
+        return map(of, first), linked
 
     def _run(self, numbers: list[int], edges: list[Edge]) -> Run:
         head = self._head(numbers, edges)

@@ -25,7 +25,9 @@ class Spool:
 
     def __init__(self) -> None:
         self._shelf = Shelf()
-        self._offsets: dict[str, array[int]] = {}
+        # The latest span of each trace; of each span where it lies, and which one of its trace came before.
+        self._latest: dict[str, int] = {}
+        self._offsets, self._before = array("q"), array("q")
 
     def __enter__(self) -> Self:
         return self
@@ -36,25 +38,33 @@ class Spool:
     def close(self) -> None:
         """Let the spans go."""
         self._shelf.close()
-        self._offsets.clear()
+        self._latest.clear()
+        self._offsets, self._before = array("q"), array("q")
 
     def add(self, span: Span) -> None:
         """Put a span aside."""
         data = _pack(span)
         offset = self._shelf.put_bytes(len(data).to_bytes(_LENGTH, "big") + data)
-        known = self._offsets.get(span.trace_id)
-        if known is None:
-            self._offsets[span.trace_id] = known = array("q")
-        known.append(offset)
+        self._before.append(self._latest.get(span.trace_id, -1))
+        self._latest[span.trace_id] = len(self._offsets)
+        self._offsets.append(offset)
 
     def traces(self) -> Iterator[list[Span]]:
         """The spans of each trace, traces in order of appearance, spans as they were added."""
-        for trace in self._offsets:
+        for trace in self._latest:
             yield self.of([trace])
 
     def of(self, traces: list[str]) -> list[Span]:
         """The spans of some traces."""
-        return [self._read(offset) for trace in traces for offset in self._offsets.get(trace, ())]
+        return [self._read(offset) for trace in traces for offset in self._of(trace)]
+
+    def _of(self, trace: str) -> list[int]:
+        """Where the spans of a trace lie, in the order in which they were added."""
+        found, at = list[int](), self._latest.get(trace, -1)
+        while at >= 0:
+            found.append(self._offsets[at])
+            at = self._before[at]
+        return found[::-1]
 
     def _read(self, offset: int) -> Span:
         size = int.from_bytes(self._shelf.get_bytes(offset, _LENGTH), "big")
