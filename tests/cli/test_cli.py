@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -181,6 +182,37 @@ def test_an_existing_case_is_not_overwritten_by_accident(tmp_path: Path) -> None
     (tmp_path / "precious.txt").write_text("no case")
     run("import", TRACES, "--case", tmp_path / "precious.txt", "--replace", code=2)
     assert (tmp_path / "precious.txt").read_text() == "no case"
+
+
+def test_an_import_that_fails_leaves_nothing_and_takes_nothing_away(tmp_path: Path) -> None:
+    (tmp_path / "foreign.jsonl").write_text('{"resourceMetrics": []}\n')
+    (tmp_path / "cells.csv").write_text("trace,arm\nno-such-run,x\n")
+    attributed = ("import", TRACES, "--case", "c.duckdb", "--attributes", "cells.csv")
+    for words in (attributed, ("audit", "foreign.jsonl", "--case", "c.duckdb")):
+        run(*words, cwd=tmp_path, code=2)
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["cells.csv", "foreign.jsonl"]
+    run("import", TRACES, "--case", "c.duckdb", cwd=tmp_path)
+    before = (tmp_path / "c.duckdb").read_bytes()
+    for words in (
+        attributed,
+        ("import", "foreign.jsonl", "--case", "c.duckdb"),
+        ("audit", "away", "--case", "c.duckdb"),
+    ):
+        run(*words, "--replace", cwd=tmp_path, code=2)
+    assert (tmp_path / "c.duckdb").read_bytes() == before
+
+
+def test_a_case_of_an_older_version_can_be_replaced_and_another_database_cannot(tmp_path: Path) -> None:
+    run("import", TRACES, "--case", tmp_path / "c.duckdb")
+    with duckdb.connect(tmp_path / "c.duckdb") as con:
+        con.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
+    assert "import the traces again" in run("audit", "--case", tmp_path / "c.duckdb", code=2)
+    run("import", TRACES, "--case", tmp_path / "c.duckdb", "--replace")
+    with duckdb.connect(tmp_path / "other.duckdb") as con:
+        con.execute("CREATE TABLE wages (name VARCHAR)")
+    assert "not a case" in run("import", TRACES, "--case", tmp_path / "other.duckdb", "--replace", code=2)
+    with duckdb.connect(tmp_path / "other.duckdb") as con:
+        assert con.execute("SELECT count(*) FROM wages").fetchall() == [(0,)]
 
 
 def test_fingerprints_can_be_compared_between_cases() -> None:

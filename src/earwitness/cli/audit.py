@@ -74,10 +74,14 @@ def _fresh(
     if output:
         output.mkdir(parents=True, exist_ok=True)
     place = case_path or (output / "case.duckdb" if output else None)
-    with new_case(place, replace=replace or case_path is None) as case, watching(quiet=asked["as_json"]) as progress:
-        load(case, traces, progress, asked["mapping"])
-        set_attributes(case, tables)
-        return _judge(case, request, output, asked, progress, kept=place is not None)
+    with watching(quiet=asked["as_json"]) as progress:
+
+        def fill(case: Any) -> None:
+            load(case, traces, progress, asked["mapping"])
+            set_attributes(case, tables)
+
+        with new_case(place, fill, replace=replace or case_path is None) as case:
+            return _judge(case, request, output, asked, progress, kept=place is not None)
 
 
 def _reaudit(case_path: Path | None, output: Path | None, asked: dict[str, Any]) -> bool:

@@ -1,8 +1,9 @@
 """What several commands share: opening cases, watching progress, importing."""
 
+import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,22 +23,50 @@ MAP = click.option("--map", "mapping", type=PATH, help="Mapping file (TOML) for 
 
 
 @contextmanager
-def new_case(path: Path | None, *, replace: bool) -> Iterator["Case"]:
-    """A case to import into; without a path it lives in a temporary folder and goes with it."""
+def scratch_case() -> Iterator["Case"]:
+    """A case in a temporary folder, with which it goes."""
     from earwitness.schema.case import Case
 
+    with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "case.duckdb") as case:
+        yield case
+
+
+@contextmanager
+def new_case(path: Path | None, fill: Callable[["Case"], object], *, replace: bool) -> Iterator["Case"]:
+    """A case that was filled; if that fails there is none, and one that was to be replaced stays as it was.
+
+    Args:
+        path: where it is to stand; None for a scratch case.
+        fill: imports into it.
+        replace: whether it may take the place of another case.
+    """
+    from earwitness.schema.case import Case, check_replaceable
+
     if path is None:
-        with tempfile.TemporaryDirectory(prefix="earwitness-") as folder, Case(Path(folder) / "case.duckdb") as case:
+        with scratch_case() as case:
+            fill(case)
             yield case
         return
     if path.exists() and not replace:
         raise CaseError(f"{path}: exists already; audit it again without TRACES, or give --replace to write it anew")
-    if path.is_file():
-        with Case(path):  # refuses to overwrite what is no case
-            pass
-        path.unlink()
+    check_replaceable(path)
+    with _beside(path) as part:
+        with Case(part) as case:
+            fill(case)
+        part.replace(path)
     with Case(path) as case:
         yield case
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A file in the same folder under another name, which does not stay."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+    finally:
+        for left in (part, part.with_name(f"{part.name}.wal")):
+            left.unlink(missing_ok=True)
 
 
 def load(case: "Case", traces: tuple[Path, ...], progress: Progress, mapping: Path | None = None) -> list["Source"]:

@@ -27,12 +27,13 @@ def command(output: Path) -> None:
     bundled = bundled_traces()
     output.mkdir(parents=True, exist_ok=True)
     request = read_request(bundled / "policy.yaml", None, DEFAULT)
-    with new_case(output / "case.duckdb", replace=True) as case, watching(quiet=False) as progress:
-        load(case, (bundled / "traces.jsonl",), progress)
-        audit(case, request)
-        report = summary(case)
-        write_reports(case, report, output)
-        show(report, as_json=False, output=output)
+    with watching(quiet=False) as progress:
+        traces = (bundled / "traces.jsonl",)
+        with new_case(output / "case.duckdb", lambda case: load(case, traces, progress), replace=True) as case:
+            audit(case, request)
+            report = summary(case)
+            write_reports(case, report, output)
+            show(report, as_json=False, output=output)
 
 
 def bundled_traces() -> Path:

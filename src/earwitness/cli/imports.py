@@ -1,11 +1,15 @@
 """`earwitness import`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from earwitness.cli.cells import ATTRIBUTES, manifests, set_attributes
 from earwitness.cli.common import MAP, PATH, load, new_case, watching
+
+if TYPE_CHECKING:
+    from earwitness.schema.case import Case
 
 
 @click.command("import")
@@ -29,10 +33,14 @@ def command(
       with Case("runs.duckdb") as case: Loader(case).load([Path("runs")])
     """
     tables = manifests(attributes)
-    with new_case(case_path, replace=replace) as case, watching(quiet=False) as progress:
-        sources = load(case, traces, progress, mapping)
-        set_attributes(case, tables)
-        outcomes = case.rows("SELECT outcome, sum(records)::BIGINT FROM outcomes GROUP BY outcome ORDER BY outcome")
-        counts = ", ".join(f"{n:,} {outcome}" for outcome, n in outcomes)
-        held = ", ".join(f"{case.count(t):,} {t}" for t in ("traces", "events", "sightings"))
-    click.echo(f"{case_path}: {sum(s.records for s in sources):,} records read ({counts}); {held}")
+    with watching(quiet=False) as progress:
+
+        def fill(case: "Case") -> None:
+            load(case, traces, progress, mapping)
+            set_attributes(case, tables)
+
+        with new_case(case_path, fill, replace=replace) as case:
+            outcomes = case.rows("SELECT outcome, sum(records)::BIGINT FROM outcomes GROUP BY outcome ORDER BY outcome")
+            held = ", ".join(f"{case.count(t):,} {t}" for t in ("traces", "events", "sightings"))
+    counts = ", ".join(f"{n:,} {outcome}" for outcome, n in outcomes)
+    click.echo(f"{case_path}: {sum(n for _, n in outcomes):,} records read ({counts}); {held}")

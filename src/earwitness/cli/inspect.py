@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from earwitness.cli import BAD_INPUT
-from earwitness.cli.common import MAP, PATH, loader, new_case, print_json, watching
+from earwitness.cli.common import MAP, PATH, loader, print_json, scratch_case, watching
 
 
 @click.command("inspect")
@@ -29,7 +29,7 @@ def command(ctx: click.Context, files: tuple[Path, ...], mapping: Path | None, a
     """
     from earwitness.reports.inspection import inspect
 
-    with new_case(None, replace=False) as case, watching(quiet=as_json) as progress:
+    with scratch_case() as case, watching(quiet=as_json) as progress:
         loader(case, progress, mapping).load(list(files))
         found = list(inspect(case))
     for report in found:

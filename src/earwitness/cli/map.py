@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from earwitness.cli.common import PATH, loader, new_case
+from earwitness.cli.common import PATH, loader, scratch_case
 from earwitness.schema.errors import InputError
 
 _READ = 200
@@ -51,7 +51,7 @@ def check(file: Path, mapping: Path) -> None:
     """
     from earwitness.reports.mapped import preview
 
-    with new_case(None, replace=False) as case:
+    with scratch_case() as case:
         loader(case, lambda what, done: None, mapping).load([file])
         lines = preview(case, _SHOWN)
         mapped = case.count("events")

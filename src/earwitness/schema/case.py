@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -219,6 +219,19 @@ def _check_file(path: Path, create: bool) -> None:
         head = handle.read(12)
     if head[8:12] != _MAGIC:
         raise CaseError(f"{path}: not a case (not a DuckDB file); give another --case path")
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse to write over what is no case, and where none can be made; a case of an older version may go.
+
+    Raises:
+        CaseError: saying why.
+    """
+    _check_file(path, create=True)
+    if path.exists():
+        with closing(_connect(path, create=False, read_only=True)) as con:
+            if ("meta",) not in con.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+                raise CaseError(f"{path}: a DuckDB file, but not a case; give another --case path")
 
 
 def _first_line(error: Exception) -> str:
