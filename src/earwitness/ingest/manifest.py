@@ -210,7 +210,7 @@ def _applied(case: Case, what: str, rows: pl.DataFrame, path: Path) -> Applied:
     if not found:
         raise InputError(
             f"{path}: none of its {len(rows):,} rows names one of the {what} of this import; "
-            f"compare with `SELECT trace_id FROM traces` and `SELECT event_id FROM events` of a case imported without it"
+            "compare with `SELECT trace_id FROM traces` and `SELECT event_id FROM events` of a case imported without it"
         )
     unused = tuple(n for (n,) in case.rows(_EVENTS_UNUSED if events else _UNUSED))
     unnamed = tuple((str(name), n) for name, n in case.rows(_EVENTS_UNNAMED if events else _UNNAMED))
