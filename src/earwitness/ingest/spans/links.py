@@ -11,6 +11,7 @@ Only small keys are kept of a span, never its content. What joins, each with its
 * `agent`: a trace in which an agent was made and nothing else happened, and the one run in which that agent runs.
 """
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -18,14 +19,14 @@ from typing import TypeVar
 from earwitness.ingest.record import Place
 from earwitness.ingest.spans.crossing import crossings
 from earwitness.ingest.spans.evidence import agents_of, contexts_of, conversation_of, makes_agent, member_of
+from earwitness.ingest.spans.homes import Homes
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.spool import Spool
 from earwitness.schema.words import LinkKind
 
-# Ids below this were counted, not drawn by lot: every process begins with them.
-_COUNTED = 1 << 32
 # An agent that runs in more traces than this belongs to no single run.
 _TRACES = 1000
+_NEVER = (1 << 63) - 1
 _BATCH = "messaging.batch.message_count"
 _Key = TypeVar("_Key")
 
@@ -110,24 +111,20 @@ class Links:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._ids: list[str] = []
-        self._starts: list[int | None] = []
+        self._starts = array("q")
         self._makers: dict[int, Place] = {}  # traces in which agents were made and nothing else happened, so far
-        self._busy: set[int] = set()
-        self._homes: dict[str, int | set[int]] = {}
-        self._parents: dict[tuple[int, str], Found] = {}
+        self._busy = bytearray()  # whether anything else happened, by trace
+        self._homes = Homes()
         self._named: dict[tuple[int, str, LinkKind, bool], Found] = {}
         self._teams: dict[str, _Team] = {}
         self._talks: dict[str, dict[int, Place]] = {}
         self._made: dict[str, set[int]] = {}
         self._ran: dict[str, set[int]] = {}
-        self._counting: set[int] = set()
 
-    def note(self, span: Span) -> None:
-        """Take the keys of a span."""
+    def note(self, span: Span, where: int) -> None:
+        """Take the keys of a span, which lies at `where` in the spool."""
         n = self._number(span)
-        self._note_home(n, span)
-        if span.parent_id and self._homes.get(span.parent_id) != n:
-            _add(self._parents, (n, span.parent_id), span.place)
+        self._homes.note(n, span.span_id, span.parent_id, where)
         batch = span.attributes.get(_BATCH)
         joins = not (isinstance(batch, int) and batch > 1)
         for trace, _ in span.links:
@@ -144,12 +141,12 @@ class Links:
 
     def knows(self, span_id: str) -> bool:
         """Whether a span of this id was recorded in any trace."""
-        return span_id in self._homes
+        return self._homes.knows(span_id)
 
     def parent_of(self, span: Span) -> tuple[str, str] | None:
         """The trace and the id of a parent in another trace."""
         trace, parent = self._numbers[span.trace_id], span.parent_id
-        home = self._home(trace, parent) if parent else None
+        home = self._homes.home(trace, parent) if parent else None
         if parent and home is not None:
             return self._ids[home], parent
         # A context that was passed on is the parent of what has none: that is what it is passed on for.
@@ -158,7 +155,8 @@ class Links:
 
     def runs(self, spool: Spool) -> tuple[Iterator[Run], list[tuple[str, str, LinkKind, Found]]]:
         """The runs in order of appearance, one by one, and what links two of them without making them one."""
-        edges = list(self._edges())
+        self._homes.settle(len(self._ids))
+        edges = list(self._edges(spool))
         sets = Sets()
         for edge in edges:
             if edge.joins:
@@ -173,29 +171,19 @@ class Links:
         n = self._numbers.setdefault(span.trace_id, len(self._ids))
         if n == len(self._ids):
             self._ids.append(span.trace_id)
-            self._starts.append(span.start)
-        elif span.start is not None:
-            known = self._starts[n]
-            self._starts[n] = span.start if known is None else min(known, span.start)
+            self._starts.append(_NEVER)
+            self._busy.append(False)
+        if span.start is not None and span.start < self._starts[n]:
+            self._starts[n] = span.start
         return n
-
-    def _note_home(self, n: int, span: Span) -> None:
-        known = self._homes.setdefault(span.span_id, n)
-        if known == n:
-            self._parents.pop((n, span.span_id), None)
-            return
-        homes = {known} if isinstance(known, int) else known
-        homes.add(n)
-        self._homes[span.span_id] = homes
-        self._counting |= homes
 
     def _note_agents(self, n: int, span: Span) -> None:
         if makes_agent(span):
-            if n not in self._busy:
+            if not self._busy[n]:
                 self._makers.setdefault(n, span.place)
             keys = self._made
         else:
-            self._busy.add(n)
+            self._busy[n] = True
             self._makers.pop(n, None)
             keys = self._ran
         for key in agents_of(span):
@@ -204,21 +192,12 @@ class Links:
                 traces.add(n)
 
     def _is_in(self, span_id: str, trace: str) -> bool:
-        home, n = self._homes.get(span_id), self._numbers.get(trace)
-        return n is not None and (n in home if isinstance(home, set) else home == n)
+        n = self._numbers.get(trace)
+        return n is not None and self._homes.holds(n, span_id)
 
-    def _home(self, trace: int, parent: str) -> int | None:
-        """The one other trace in which the parent of a span was recorded."""
-        home = self._homes.get(parent)
-        if not isinstance(home, int) or home == trace or _counted(parent) or {home, trace} <= self._counting:
-            return None
-        return home
-
-    def _edges(self) -> Iterator[Edge]:
-        for (later, parent), found in self._parents.items():
-            home = self._home(later, parent)
-            if home is not None:
-                yield Edge(later, home, "parent", found)
+    def _edges(self, spool: Spool) -> Iterator[Edge]:
+        for stray in self._homes.strays():
+            yield Edge(stray.trace, stray.home, "parent", Found(spool.at(stray.first).place, stray.n))
         for (later, trace, kind, joins), found in self._named.items():
             earlier = self._numbers.get(trace)
             if earlier is not None and earlier != later:
@@ -281,16 +260,8 @@ class Links:
         """The trace that no other one caused; of several the earliest, whatever file was read first."""
         caused = {e.later for e in edges if e.kind != "run_id"}
         free = [n for n in numbers if n not in caused and n not in self._makers] or numbers
-        return min(free, key=lambda n: (self._starts[n] is None, self._starts[n] or 0, self._ids[n]))
+        return min(free, key=lambda n: (self._starts[n], self._ids[n]))
 
 
 def _add(found: dict[_Key, Found], key: _Key, place: Place) -> None:
     found.setdefault(key, Found(place)).n += 1
-
-
-def _counted(span_id: str) -> bool:
-    """Whether an id may be that of a span in any other trace: a small number, or a short word."""
-    try:
-        return int(span_id, 16) < _COUNTED
-    except ValueError:
-        return len(span_id) < 16

@@ -42,8 +42,7 @@ class SpanReader:
 
     def _keep(self, span: Span, record: Record) -> Iterable[Emit]:
         try:
-            self.links.note(span)
-            self.spool.add(span)
+            self.links.note(span, self.spool.add(span))
         except RecursionError:
             return (Skip("unparseable", "a span with attributes nested too deep to be read", record.place),)
         return ()

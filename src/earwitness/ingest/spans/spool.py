@@ -41,13 +41,19 @@ class Spool:
         self._latest.clear()
         self._offsets, self._before = array("q"), array("q")
 
-    def add(self, span: Span) -> None:
-        """Put a span aside."""
+    def add(self, span: Span) -> int:
+        """Put a span aside; gives where it lies."""
         data = _pack(span)
         offset = self._shelf.put_bytes(len(data).to_bytes(_LENGTH, "big") + data)
         self._before.append(self._latest.get(span.trace_id, -1))
         self._latest[span.trace_id] = len(self._offsets)
         self._offsets.append(offset)
+        return offset
+
+    def at(self, offset: int) -> Span:
+        """The span that lies there."""
+        size = int.from_bytes(self._shelf.get_bytes(offset, _LENGTH), "big")
+        return _unpack(self._shelf.get_bytes(offset + _LENGTH, size))
 
     def traces(self) -> Iterator[list[Span]]:
         """The spans of each trace, traces in order of appearance, spans as they were added."""
@@ -56,7 +62,7 @@ class Spool:
 
     def of(self, traces: list[str]) -> list[Span]:
         """The spans of some traces."""
-        return [self._read(offset) for trace in traces for offset in self._of(trace)]
+        return [self.at(offset) for trace in traces for offset in self._of(trace)]
 
     def _of(self, trace: str) -> list[int]:
         """Where the spans of a trace lie, in the order in which they were added."""
@@ -65,10 +71,6 @@ class Spool:
             found.append(self._offsets[at])
             at = self._before[at]
         return found[::-1]
-
-    def _read(self, offset: int) -> Span:
-        size = int.from_bytes(self._shelf.get_bytes(offset, _LENGTH), "big")
-        return _unpack(self._shelf.get_bytes(offset + _LENGTH, size))
 
 
 def _pack(span: Span) -> bytes:
