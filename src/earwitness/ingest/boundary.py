@@ -7,7 +7,7 @@ A reader may hold back what it makes of a record until its end. If it fails ther
 nothing was told by then are not mapped, whatever was told stays.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from earwitness.ingest.accounts import Accounts
 from earwitness.ingest.record import Adapter, Emit, Made, Place, Reader, Record, Skip, Source
@@ -76,6 +76,20 @@ class Guarded:
             problem = f"the adapter {name} failed at the end: {error}; what it held back is lost{where}"
             source = sources[number]
             source.problem = f"{source.problem}; {problem}" if source.problem else problem
+
+
+def together(emits: Iterator[Emit], places: Iterable[Place]) -> list[Emit]:
+    """What is told of a run; if that fails none of it is, its records are lost, and no other run is.
+
+    Args:
+        emits: all that is told of it.
+        places: its records.
+    """
+    try:
+        return list(emits)
+    except Exception as error:
+        reason = f"of a run that could not be told: {type(error).__name__}"
+        return [Skip("unparseable", reason, place) for place in places]
 
 
 def _sound(emit: Emit) -> bool:

@@ -97,10 +97,13 @@ class _Reader:
             self.session = self.session or name_of(payload[0])
             events = payload[1].get("events") if isinstance(payload[1], dict) else None
             for n, event in enumerate(events if isinstance(events, list) else []):
-                if isinstance(event, dict):
+                where = at.at(f"/1/events/{n}")
+                if isinstance(event, dict) and isinstance(event.get("type"), str):
                     key = _key(event)
                     self.sent[key] = self.sent.get(key, 0) + 1
-                    self.events.append((event, at.at(f"/1/events/{n}")))
+                    self.events.append((event, where))
+                else:
+                    yield Skip("unparseable", "not an event of a session", where)
         elif isinstance(payload, dict) and isinstance(payload.get("type"), str):
             yield from self._event(payload, at)
         else:
@@ -136,7 +139,7 @@ def _key(event: dict[str, Any]) -> bytes:
 
 
 def _names(event: dict[str, Any]) -> bool:
-    return "agent_name" in event and "session_thread_id" in event
+    return "agent_name" in event and isinstance(event.get("session_thread_id"), str)
 
 
 def _tell(reader: _Reader) -> Iterator[Emit]:
@@ -179,7 +182,11 @@ class _Telling:
             self.started = min(time, self.started or time)
 
     def who(self, event: dict[str, Any]) -> str:
-        return self.threads.get(event.get("session_thread_id")) or name_of(event.get("agent_name")) or self.default
+        return self._named(event, "session_thread_id", "agent_name") or self.default
+
+    def _named(self, event: dict[str, Any], thread: str, agent: str) -> str | None:
+        """Who an event names, by the thread or by the name."""
+        return self.threads.get(str(event.get(thread))) or name_of(event.get(agent))
 
     def event(self, event: dict[str, Any], place: Place) -> Iterator[Emit]:
         kind, who, time = event["type"], self.who(event), event.get("processed_at")
@@ -243,7 +250,7 @@ class _Telling:
         """A message between threads stands twice: as sent, and as received."""
         sent = event["type"].endswith("sent")
         keys = ("to_session_thread_id", "to_agent_name") if sent else ("from_session_thread_id", "from_agent_name")
-        other = self.threads.get(event.get(keys[0])) or name_of(event.get(keys[1]))
+        other = self._named(event, *keys)
         sender, target = (who, other) if sent else (other, who)
         if self.book.said(sender, text):
             yield from self.book.shown(place.at("/content"), target, text, "input", event.get("processed_at"))

@@ -108,7 +108,7 @@ class Outputs:
 
     def finish(self) -> Iterator[Emit]:
         """What is not known from elsewhere."""
-        for batch in self.batches:
+        for batch in filter(_holds_some, self.batches):
             if self._is_known(batch):
                 yield from (Skip("duplicate", "outputs of a run that was read", p) for p in batch.places)
             else:
@@ -199,6 +199,11 @@ def _json(value: Any) -> Any:
         return decode(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
     except DecodeError:
         return None
+
+
+def _holds_some(batch: Batch) -> bool:
+    """A batch may consist of rows that could not be read."""
+    return bool(batch.places)
 
 
 def _output(task: dict[str, Any], place: Place, time: Any = None) -> Output:

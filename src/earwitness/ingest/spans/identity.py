@@ -41,7 +41,7 @@ def agent_of(span: Span, *, is_agent: bool) -> tuple[str | None, Rung | None]:
         span: where to look.
         is_agent: the span is an agent's own run, so that its name may name it.
     """
-    if span.get("gen_ai.agent.description") not in _STAND_INS:
+    if span.text("gen_ai.agent.description") not in _STAND_INS:
         for key in _AGENT_KEYS:
             if name := clean_name(span.get(key)):
                 return name, "attribute"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.record import Context, Emit, Made, Record, Skip
 from earwitness.ingest.spans.callids import CallIds
 from earwitness.ingest.spans.links import Found, Links, Run
@@ -53,7 +54,7 @@ class SpanReader:
             runs, linked = self.links.runs(self.spool)
             told = set()
             for run in runs:
-                for emit in self._tell(run):
+                for emit in self._told(run):
                     yield emit
                     if isinstance(emit, Made) and isinstance(emit.item, Trace):
                         told.add(run.id)
@@ -63,12 +64,16 @@ class SpanReader:
             if {a, b} <= told:
                 yield _link(a, b, "tool_call", Found(place, n))
 
-    def _tell(self, run: Run) -> Iterator[Emit]:
+    def _told(self, run: Run) -> list[Emit]:
+        spans = self.spool.of(run.traces)
+        return together(self._tell(run, spans), (s.place for s in spans))
+
+    def _tell(self, run: Run, spans: list[Span]) -> Iterator[Emit]:
         def parent_of(span: Span) -> tuple[str, str] | None:
             called = None if span.parent_id else run.calls.get((span.trace_id, span.span_id))
             return self.links.parent_of(span) or called
 
-        tree = build(unified(self.spool.of(run.traces), parent_of), run.after)
+        tree = build(unified(spans, parent_of), run.after)
         try:
             self.calls.note(run.id, tree)
             yield from tell_tree(tree, run.id, self.links.knows)
