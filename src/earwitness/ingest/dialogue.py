@@ -188,6 +188,18 @@ class Dialogue(Steps):
         if call and call_id:
             self._calls[call_id] = call._replace(paused=True)
 
+    def is_paused(self) -> bool:
+        """Whether any call waits for approval."""
+        return any(call.paused for call in self._calls.values())
+
+    def withdraw(self, call_id: str) -> None:
+        """A call that waited is told by another record."""
+        self._calls.pop(call_id, None)
+
+    def open_calls(self, agent: str | None) -> list[tuple[str, Call]]:
+        """The calls of an agent that have no result yet, in order."""
+        return [(call_id, call) for call_id, call in self._calls.items() if call.agent == agent]
+
     def asking(self, agent: str | None, fits: Callable[[str], bool]) -> str | None:
         """The id of the latest open call of an agent whose tool fits."""
         open_calls = reversed(self._calls.items())
