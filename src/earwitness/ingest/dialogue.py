@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from earwitness.ingest.delegation import Delegation, as_delegation
 from earwitness.ingest.record import Context, Emit, Place
+from earwitness.ingest.scopes import Scopes
 from earwitness.ingest.spans.identity import clean_name, hands_off
 from earwitness.ingest.steps import At, Steps
 from earwitness.schema.model import Delivery, Trace
@@ -70,6 +71,9 @@ class Dialogue(Steps):
         at: where it begins.
         first: number of the first step, for a record that continues another.
         stand_in: the name given to an agent that the record does not name.
+
+    Attributes:
+        scopes: what of the history is not shown to whoever takes over.
     """
 
     def __init__(self, trace: Trace, at: At, *, first: int = 0, stand_in: str | None = None) -> None:
@@ -81,6 +85,7 @@ class Dialogue(Steps):
         self._given: set[str | None] = set()
         self._seen: dict[str, int] = {}
         self._delegation = Delegation()
+        self.scopes: Scopes | None = None
 
     def actor(self, name: str | None, kind: ActorKind, evidence: str, place: Place) -> None:
         """Declare a party; what was called by the name of an agent was no tool."""
@@ -287,8 +292,9 @@ class Dialogue(Steps):
         """An agent that takes over is shown what others said and heard since it last acted, `but` what it was told."""
         start, self._seen[agent] = self._seen.get(agent, 0), len(self.history)
         self._given.add(agent)
-        for author, text, event in self.history.since(start):
-            if author != agent and (event is None or event != but):
+        for step, (author, text, event) in enumerate(self.history.since(start), start):
+            hidden = self.scopes is not None and self.scopes.hides(step, shared=event is None)
+            if author != agent and (event is None or event != but) and not hidden:
                 self.sighting(agent, text, "history", at, event)
 
     def finish(self) -> Iterator[Emit]:
