@@ -35,8 +35,7 @@ class Dialogue:
 
     Attributes:
         request: the first words of a person.
-        said: what was told, by number.
-        known: the same, as copies look for it.
+        said, known: what was told, by number, and as copies look for it.
         returned: who gave control back.
         changed: messages that say something else than they did, or were told before.
         structured: calls that were the answer itself, by the numbers of the messages that acknowledge them.
@@ -118,7 +117,7 @@ class Dialogue:
             return known
         said, at = self.said[number], self._opened(number)
         self.known.keep_version(replace(msg, text=self.ledger.texts.text(said.kept)), number)
-        if at is not None:
+        if at is not None and set(said.shown) <= {said.author}:
             self._heard[at] = True
             draft = self.ledger.drafts[self._words[at]]
             draft.channel, draft.kind = "C6", "replaced"
@@ -250,8 +249,7 @@ class Dialogue:
             return
         tool, author = msg.calls[0].name, said.author
         name = f"{msg.id or tool}:handoff"
-        rest: dict[str, Any] = {"place": said.place, "sender": author, "time": time}
-        draft = self.ledger.event("C2", "", kind="handoff_back", name=name, **rest)
+        draft = self.ledger.event("C2", "", kind="handoff_back", name=name, place=said.place, sender=author, time=time)
         target = names.handed(tool) or ""
         self._backs.append((len(self._open), author, target, draft), len(target))
         if author:
@@ -349,13 +347,15 @@ class Dialogue:
         if msg.artifact:
             self.ledger.event("C7", msg.artifact, kind="artifact", name=f"{name}:artifact", **rest)
 
-    def finish(self, final: Iterable[Msg]) -> None:
+    def finish(self, final: Iterable[Msg], ends: Iterable[Msg] = ()) -> None:
         """Say where open words went, and which handoffs took effect.
 
         Args:
             final: the messages with which the outermost run ended.
+            ends: the last messages of runs that ended before, from whose states others went on.
         """
-        self._finals(final := list(final))
+        for ended in (*([end] for end in ends), final := list(final)):
+            self._finals(ended)
         self._end_with(final[-1] if final else None)
         self.calls.land()
         for opened, author, target, draft in self._backs:

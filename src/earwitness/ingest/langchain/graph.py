@@ -35,6 +35,7 @@ class Graph:
     def __init__(self, told: Index | None = None) -> None:
         self.dialogue = Dialogue(told)
         self.final: list[Msg] = []
+        self._ends: list[Msg] = []
         self.nested = False
         self.written = False
         self._started = False
@@ -205,6 +206,7 @@ class Graph:
         if is_control(text):
             return
         ledger = self.dialogue.ledger
+        self.final = []  # nobody was given what came before it as an answer
         if not self._values.has("error", text):
             ledger.lose("failed_call", None, "step that ended with an error")
             draft = ledger.event("C6", text, kind="error", name="error", place=place, sender=agent, time=time)
@@ -257,6 +259,10 @@ class Graph:
         elif not self.written:
             self.write_all(None, values, place, time)
 
+    def ended(self) -> None:
+        """The run is over; another may go on from an earlier state."""
+        self._ends += self.final[-1:]
+
     def _begin(self, values: dict[str, Any], place: Place, time: Any) -> None:
         """The state before anybody wrote is what the run was given."""
         self._started = True
@@ -277,7 +283,7 @@ class Graph:
         for graph, member in self._entered.items():
             if graph in returned and graph not in self._spoke and member in self._spoke:
                 self.dialogue.ledger.aliases[member] = graph
-        self.dialogue.finish(self.final)
+        self.dialogue.finish(self.final, self._ends)
 
 
 class _Values:
