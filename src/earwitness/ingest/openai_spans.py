@@ -147,7 +147,7 @@ def _called(event: Event, fates: CallFates) -> Event:
     span, to = _span_of(event), _first(event)
     if event.channel == "C4":
         return msgspec.structs.replace(event, sender=None) if fingerprint(event.content) in fates.unsaid else event
-    if event.kind not in ("tool_arguments", "handoff_arguments", "request"):
+    if event.kind not in ("tool_arguments", "handoff_arguments", "request") or "not_delivered" in event.flags:
         return event
     if span in fates.unmade or fates.is_lost(span, event.content, to):
         to_nobody = tuple(Delivery(d.actor, d.grade, delivered=False) for d in _deliveries(event))
