@@ -4,9 +4,12 @@ Written by hand from a run's result (`type`, `agent`, `raw_item`, of handoffs `s
 its stream, or by `RunState.to_json()`. Items name their agent. What agents called as tools did inside is not in the
 items, only what they were asked and answered: as messages where `tool_origin` says that the tool is an agent, or an
 agent of the run has the tool's name, else as tool call and result. An agent that takes over is given the history,
-unless the application filters it, which the items do not show. A run state holds the application's shared context as
-it was at the end; who wrote what into it is not recorded. It also holds what guardrails did: calls they refused and
-answers they held back reached nobody. Items and stream events alone do not tell these from others.
+unless the application filters it, which the items do not show. A run state holds the application's shared context as it
+was at the end; who wrote what into it is not recorded. It also holds what guardrails did: calls they refused and
+answers they held back reached nobody; so did calls that a human refused. Items and stream events alone do not tell
+these from others, unless the refusal is in the SDK's own words. Where a handoff put another history in the place of
+what was said, a run state holds that for the last agent, and the first request is gone. Tools of the provider, shells
+and approvals of MCP calls are told by their own items.
 
 Obtained by: `result.new_items` or `stream_events()` dumped, or `RunState.to_json()`.
 Versions tried: openai-agents 0.24.0 (run state 1.21).
