@@ -117,7 +117,7 @@ class Dialogue:
             return known
         said, at = self.said[number], self._opened(number)
         self.known.keep_version(replace(msg, text=self.ledger.texts.text(said.kept)), number)
-        if at is not None and set(said.shown) <= {said.author}:
+        if at is not None and not said.heard:
             self._heard[at] = True
             draft = self.ledger.drafts[self._words[at]]
             draft.channel, draft.kind = "C6", "replaced"
@@ -173,6 +173,7 @@ class Dialogue:
         """Whether a message was shown to somebody before; from now on it was."""
         if viewer in said.shown or self._crowd.get((number, viewer)) is not None:
             return True
+        said.heard = said.heard or viewer != said.author
         if len(said.shown) < _VIEWERS:
             said.shown = (*said.shown, viewer)
         else:

@@ -69,6 +69,7 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
         unseen: the number of a sighting by nobody, which stands as long as nobody is known to have been shown it.
         spelt: the hash of its text as it was last spelt.
         before: it was told in another trace.
+        heard: somebody beside its author was shown it.
         source: it sums up what was said before.
     """
 
@@ -88,6 +89,7 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
     unseen: int | None = None
     spelt: int = 0
     before: bool = False
+    heard: bool = False
     source: bool = False
 
 
