@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from earwitness.ingest.adk_debug import DebugRuns
 from earwitness.ingest.adk_session import Session
-from earwitness.ingest.adk_words import MEANT, get, means, parts_of
+from earwitness.ingest.adk_words import MEANT, get, means, parts_of, spoken
 from earwitness.ingest.dialogue import At, Dialogue
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Key, Shelf
@@ -72,7 +72,7 @@ class AdkReader:
             self._session(trace, place).states.append((state, place.at("/state")))
 
     def _event(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
-        event, hidden = value["event"], value.get("hidden", False)
+        event, hidden = spoken(value["event"]), value.get("hidden", False)
         author, run = get(event, "author"), get(event, "invocationId")
         if not isinstance(author, str) or not isinstance(run, str):
             yield Skip("unparseable", "an event without author or invocation", place)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from earwitness.ingest.adk_row import Row, Session, pieces
-from earwitness.ingest.adk_words import REJECTED, UNCONFIRMED
-from earwitness.ingest.dialogue import Dialogue
+from earwitness.ingest.adk_words import ASKED, REJECTED, UNCONFIRMED
+from earwitness.ingest.dialogue import USER, Dialogue
 from earwitness.ingest.record import Emit, Skip
 from earwitness.ingest.spans.identity import addressed, clean_name
 from earwitness.ingest.spans.texts import as_text
-from earwitness.schema.model import Trace
+from earwitness.schema.model import Delivery, Trace
 from earwitness.schema.words import Channel, Flag, Grade
 
 _OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C5", "C6")
@@ -87,6 +87,8 @@ class Rows:
         tool, given, origin = clean_name(row.get("tool")), as_text(row.get("args") or {}), row.get("tool_origin")
         session.release(row.agent, moving=origin == _MOVE)
         session.marks += 1
+        if tool in ASKED:  # told by a row of its own
+            return
         if origin == _SUB and tool:
             session.dialogue.actor(tool, "agent", "declared", row.at.place)
             session.dialogue.acts(row.agent, row.at.place)
@@ -101,6 +103,8 @@ class Rows:
         tool, text, origin = clean_name(row.get("tool")), as_text(row.get("result")), row.get("tool_origin")
         session.release(row.agent)
         session.marks += 1
+        if tool in ASKED:
+            return
         if origin == _SUB and tool:
             self._asks = [a for a in self._asks if (a.session, a.agent) != (row.session, tool)]
             session.answer(tool, row.agent, text, row.at, "declared")
@@ -109,6 +113,25 @@ class Rows:
             text = str(row.raw.get("error_message") or text) if flags else text
             denied = row.get("result") in (REJECTED, UNCONFIRMED)
             session.dialogue.result(_call_id(row), text, row.at, agent=row.agent, tool=tool, flags=flags, denied=denied)
+
+    def asked(self, session: Session, row: Row) -> None:
+        """The user is shown something, and asked to allow it, to log in, or for words."""
+        session.release(row.agent)
+        session.marks += 1
+        session.dialogue.acts(row.agent, row.at.place)
+        session.dialogue.actor(USER, "user", "structural", row.at.place)
+        text, to = as_text(row.get("args") or row.content), (Delivery(USER, "structural"),)
+        session.dialogue.event("C1", text, row.at, kind="confirmation", sender=row.agent, to=to, remember=False)
+
+    def replied(self, session: Session, row: Row) -> None:
+        """What the user says to that; consent and credentials are kept from models."""
+        session.release(row.agent)
+        session.marks += 1
+        text = as_text(row.get("result") if row.get("result") is not None else row.content)
+        if row.type.startswith("HITL_INPUT"):
+            session.dialogue.request(text, row.at)
+        else:
+            session.dialogue.sighting(None, text, "input", row.at)
 
     def moved(self, session: Session, row: Row) -> None:
         """A transfer took effect."""
@@ -166,7 +189,7 @@ class Rows:
             session.show(row.agent, row.content, "initial", row.at)
 
     def noted(self, session: Session, row: Row) -> None:
-        """Other rows with content: questions to a human and their answers."""
+        """Other rows with content."""
         session.release(row.agent)
         if row.content:
             session.marks += 1
@@ -190,6 +213,7 @@ def _call_id(row: Row) -> str:
     return str(row.raw.get("span_id") or f"{row.session}/{row.agent}/{row.get('tool')}")
 
 
+_ASKS = ("CREDENTIAL", "CONFIRMATION", "INPUT")
 _Tell = Callable[[Rows, Session, Row], None]
 _TOLD: dict[str, _Tell] = {
     "USER_MESSAGE_RECEIVED": Rows.user,
@@ -203,5 +227,7 @@ _TOLD: dict[str, _Tell] = {
     "AGENT_TRANSFER": Rows.moved,
     "AGENT_RESPONSE": Rows.answered,
     "STATE_DELTA": Rows.wrote,
+    **{f"HITL_{what}_REQUEST": Rows.asked for what in _ASKS},
+    **{f"HITL_{what}_REQUEST_COMPLETED": Rows.replied for what in _ASKS},
 }
 _EMPTY = ("INVOCATION_STARTING", "INVOCATION_COMPLETED", "AGENT_STARTING", "AGENT_COMPLETED", "STATE_DELTA")

@@ -9,23 +9,27 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from earwitness.ingest.adk_words import (
+    ASKED,
     CODE,
-    CONFIRM,
     MEMORY,
     MEMORY_TOOLS,
     REJECTED,
+    SILENT,
     TRANSFER,
     WITHOUT_ACTIONS,
     agents_above,
+    concludes,
     get,
     inner,
     name_of,
     parts_of,
+    searched,
     store_of,
     text_of,
 )
 from earwitness.ingest.dialogue import USER, At, Dialogue
 from earwitness.ingest.record import Emit, Place, Skip
+from earwitness.ingest.scopes import Scopes
 from earwitness.ingest.spans.identity import addressed
 from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Delivery, Trace
@@ -60,6 +64,8 @@ class Session:
         self._beside: tuple[str, At] | None = None
         self._moving: _Moving | None = None
         self._unconfirmed: dict[str, Any] = {}
+        self._callers: dict[str, str] = {}
+        self.dialogue.scopes = self._scopes = Scopes()
 
     def keep_piece(self, event: dict[str, Any], place: Place) -> None:
         """A streamed piece; the whole comes later, or never."""
@@ -97,24 +103,55 @@ class Session:
             self._run = run
         for agent in agents_above(get(get(event, "nodeInfo"), "path")):
             self.dialogue.knows(agent)
+        self._enter(event, run, author)
         at = At(place, event.get("timestamp"), self._turns.setdefault(run, len(self._turns) + 1))
         self._unconfirmed = inner(event.get("actions"), "requestedToolConfirmations")
         if author != USER:
             self._settle_move(author)
         self._think(author, content, at)
-        self._speak(author, content, at, str(event.get("id") or "") or None)
+        self._search(author, event, at)
+        last = concludes(content)
+        if not last:
+            self._speak(author, event, at)
         for n, part in enumerate(parts_of(content)):
             self._part(author, part, at._replace(place=place.at(f"/content/parts/{n}")))
+        if last:
+            self._speak(author, event, at)
         self._act(author, event.get("actions"), at)
         self._trouble(author, event, at)
+
+    def _enter(self, event: dict[str, Any], run: str, author: str) -> None:
+        """Where in the session an event stands, for what others are shown of it."""
+        if parts_of(event.get("content")) and author != USER:
+            self.dialogue.beside(author)
+        branch = event.get("branch")
+        self._scopes.enter(len(self.dialogue.history), run, branch if isinstance(branch, str) and branch else None)
+        undone = get(event.get("actions"), "rewindBeforeInvocationId")
+        if isinstance(undone, str) and undone:
+            self._scopes.undo(undone, len(self.dialogue.history))
+
+    def _search(self, author: str, event: dict[str, Any], at: At) -> None:
+        """What the provider searched by itself."""
+        done = searched(event)
+        if done is None or author == USER:
+            return
+        tool, queries, found = done
+        call_id = f"{event.get('id') or at.place.pointer}:search"
+        where = at._replace(place=at.place.at("/groundingMetadata"))
+        self.dialogue.call(author, tool, as_text(queries) if queries else "", where, call_id)
+        if found:
+            self.dialogue.result(call_id, as_text(found), where, agent=author, tool=tool)
 
     def _think(self, author: str, content: Any, at: At) -> None:
         thoughts = text_of(content, thought=True)
         if thoughts and author != USER:
             self.dialogue.think(author, thoughts, at)
 
-    def _speak(self, author: str, content: Any, at: At, event_id: str | None) -> None:
+    def _speak(self, author: str, event: dict[str, Any], at: At) -> None:
+        content, event_id = event.get("content"), str(event.get("id") or "") or None
         text = text_of(content)
+        if not parts_of(content) and event.get("output") is not None:  # of a node of a workflow that is no agent
+            text = as_text(event["output"])
         if author == USER:
             self.dialogue.request(text, at)
         elif any(get(get(p, "functionCall"), "name") == TRANSFER for p in parts_of(content)):
@@ -127,15 +164,26 @@ class Session:
             self._call(author, call, at)
         elif answer := inner(part, "functionResponse"):
             self._answer(author, answer, at)
-        elif code := inner(part, "executableCode"):
-            self.dialogue.call(author, CODE, as_text(code.get("code", code)), at, name_of(code, "id"))
-        elif outcome := inner(part, "codeExecutionResult"):
-            text = as_text(outcome.get("output", outcome))
-            self.dialogue.result(name_of(outcome, "id"), text, at, agent=author, tool=CODE)
         elif data := inner(part, "inlineData"):
             self._file(author, as_text(data.get("data") or ""), at, reference=False)
         elif data := inner(part, "fileData"):
             self._file(author, str(get(data, "fileUri") or ""), at, reference=True)
+        else:
+            self._hosted(author, part, at)
+
+    def _hosted(self, author: str, part: dict[str, Any], at: At) -> None:
+        """Code that was run, and what a tool of the provider's own was given and gave back."""
+        if code := inner(part, "executableCode"):
+            self.dialogue.call(author, CODE, as_text(code.get("code", code)), at, name_of(code, "id"))
+        elif outcome := inner(part, "codeExecutionResult"):
+            text = as_text(outcome.get("output", outcome))
+            self.dialogue.result(name_of(outcome, "id"), text, at, agent=author, tool=CODE)
+        elif call := inner(part, "toolCall"):
+            tool, given = str(get(call, "toolType") or "").lower() or None, as_text(call.get("args") or {})
+            self.dialogue.call(author, tool, given, at, name_of(call, "id"), hold=True)
+        elif answer := inner(part, "toolResponse"):
+            tool, text = str(get(answer, "toolType") or "").lower() or None, as_text(answer.get("response"))
+            self.dialogue.result(name_of(answer, "id"), text, at, agent=author, tool=tool)
 
     def _file(self, author: str, content: str, at: At, *, reference: bool) -> None:
         if author == USER:
@@ -150,13 +198,14 @@ class Session:
         name, given, call_id = name_of(call, "name"), as_text(call.get("args") or {}), name_of(call, "id")
         if name in MEMORY_TOOLS:
             self._memory(author, given, at, query=True)
-        elif name == CONFIRM:
+        elif name in ASKED:
             self._ask(author, given, at)
         else:  # its result says whether it was allowed, and a transfer took effect
+            self._callers |= {call_id: author} if call_id else {}
             self.dialogue.call(author, name, given, at, call_id, hold=True)
 
     def _ask(self, author: str, given: str, at: At) -> None:
-        """The user is shown a call, and asked to allow it."""
+        """The user is shown a call and asked to allow it, or to log in, or is asked for words."""
         self.dialogue.settle(final=False, next_agent=author)
         self.dialogue.acts(author, at.place)
         self.dialogue.actor(USER, "user", "structural", at.place)
@@ -177,12 +226,17 @@ class Session:
         elif name == TRANSFER:
             call = self.dialogue.open_call(call_id)
             self._moving = _Moving(call_id, _wanted(call.arguments if call else ""), author, at)
-        elif name == CONFIRM:
+        elif name in SILENT:
+            self.dialogue.settle(final=True)
+            self.dialogue.sighting(None, text, "input", at)
+        elif name in ASKED:
             self.dialogue.request(text, at)
         elif call_id in self._unconfirmed:
             self.dialogue.pause(call_id)
         else:
-            agent, denied = None if author == USER else author, answer.get("response") == REJECTED
+            # What a tool that takes long gives back later comes in the user's name.
+            agent = self._callers.get(call_id or "") if author == USER else author
+            denied = answer.get("response") == REJECTED
             self.dialogue.result(call_id, text, at, agent=agent, tool=name, denied=denied)
 
     def _settle_move(self, speaker: str | None) -> None:

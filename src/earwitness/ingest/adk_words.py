@@ -5,14 +5,25 @@ from typing import Any
 
 from earwitness.schema.words import Channel
 
-CONFIRM = "adk_request_confirmation"
+# Calls that no tool gets: the runtime asks the user. What is answered to the first two is kept from models.
+CONFIRM, CREDENTIAL, INPUT = "adk_request_confirmation", "adk_request_credential", "adk_request_input"
+ASKED, SILENT = (CONFIRM, CREDENTIAL, INPUT), (CONFIRM, CREDENTIAL)
 # What ADK gives back for a call that the user rejected, or has yet to confirm.
 REJECTED = {"error": "This tool call is rejected."}
 UNCONFIRMED = {"error": "This tool call requires confirmation, please approve or reject."}
 TRANSFER, MEMORY, CODE = "transfer_to_agent", "memory", "code_executor"
 MEMORY_TOOLS = ("load_memory", "preload_memory")
 # An event in which none of these says anything is a mark of the runtime.
-MEANT = ("content", "actions", "errorCode", "errorMessage")
+MEANT = (
+    "content",
+    "actions",
+    "errorCode",
+    "errorMessage",
+    "output",
+    "inputTranscription",
+    "outputTranscription",
+    "groundingMetadata",
+)
 # What a database of the first schema shows: its actions are pickled, and a pickle is never opened.
 WITHOUT_ACTIONS: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
 
@@ -60,6 +71,38 @@ def text_of(content: Any, *, thought: bool = False, glue: str = "\n") -> str:
         p["text"] for p in parts_of(content) if isinstance(p.get("text"), str) and bool(p.get("thought")) is thought
     ]
     return glue.join(texts)
+
+
+def concludes(content: Any) -> bool:
+    """Whether words stand after code that was run, or a tool of the provider's, in the same event."""
+    parts, kinds = parts_of(content), ("executableCode", "codeExecutionResult", "toolResponse")
+    worked = any(inner(part, kind) for part in parts for kind in kinds)
+    return worked and isinstance(parts[-1].get("text"), str) and not parts[-1].get("thought")
+
+
+def spoken(event: Any) -> Any:
+    """An event of a live session with what was said aloud as its text."""
+    if not isinstance(event, dict):
+        return event
+    for key, author in (("inputTranscription", "user"), ("outputTranscription", event.get("author"))):
+        text, content = get(get(event, key), "text"), event.get("content")
+        if isinstance(text, str) and text and not text_of(content):
+            parts = [*parts_of(content), {"text": text}]
+            return {**event, "author": author, "content": {"role": "user", "parts": parts}}
+    return event
+
+
+def searched(event: dict[str, Any]) -> tuple[str, dict[str, Any], Any] | None:
+    """What the provider searched for an answer: the tool, the queries, and what was found."""
+    meta = inner(event, "groundingMetadata")
+    found = get(meta, "groundingChunks")
+    queries = {key: get(meta, key) for key in ("webSearchQueries", "imageSearchQueries", "retrievalQueries")}
+    queries = {key: value for key, value in queries.items() if value}
+    if not queries and not found:
+        return None
+    first = found[0] if isinstance(found, list) and found else None
+    kept = "retrievalQueries" in queries or get(first, "retrievedContext") is not None
+    return "retrieval" if kept else "google_maps" if get(first, "maps") is not None else "google_search", queries, found
 
 
 def agents_above(path: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """One session of AG2's runtime log: messages as they were received, group chats put together from their relays."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,12 @@ from earwitness.ingest.tale import Draft, Tale, named, said
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import SightingKind
 
+# What is answered where there is no such function, or its arguments could not be read.
+_UNMADE = re.compile(
+    r"Error: Function \S+ not found\.\s*\Z"
+    r"|Error: .*\n\s*(?:The argument must be in JSON format|You argument should follow json format)\.\s*\Z",
+    re.DOTALL,
+)
 _MANAGER, _PROXY = "GroupChatManager", "UserProxyAgent"
 
 
@@ -139,13 +146,14 @@ class Session:
         """A tool's result belongs to who asked; whoever else gets it was told by who sent it."""
         key, text = result["id"] or f"m{self._n}", result["content"]
         caller, tool = self._callers.get(key, (author or "", ""))
+        unmade = refuse_unmade(self.tale, key, text)
         self.tale.event(
             where,
             "C4",
             text,
             key=f"{key}:result",
             kind="tool_result",
-            sender=self.tale.actor(named(tool), "tool"),
+            sender=None if unmade else self.tale.actor(named(tool), "tool"),
             to=(Delivery(caller, "declared"),) if caller else (),
             time=row.time,
             flags=("failed",) if text.startswith("Error:") else (),
@@ -177,6 +185,14 @@ class Session:
             kind: SightingKind = "initial" if role == "system" else "input"
             where = row.place.at(f"/request/messages/{n}")
             self.tale.sighting(where, text, self._actor(row.name), kind, time=row.time)
+
+
+def refuse_unmade(tale: Tale, call: str, answer: str) -> bool:
+    """Whether an answer says that no function ran; then nobody got what the call held."""
+    unmade = _UNMADE.match(answer) is not None
+    if unmade and call in tale.drafts:
+        tale.drafts[call].refuse()
+    return unmade
 
 
 def _same(arguments: str) -> bytes:

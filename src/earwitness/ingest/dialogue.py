@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from earwitness.ingest.delegation import Delegation, as_delegation
 from earwitness.ingest.record import Context, Emit, Place
+from earwitness.ingest.scopes import Scopes
 from earwitness.ingest.spans.identity import clean_name, hands_off
 from earwitness.ingest.steps import At, Steps
 from earwitness.schema.model import Delivery, Trace
@@ -70,6 +71,9 @@ class Dialogue(Steps):
         at: where it begins.
         first: number of the first step, for a record that continues another.
         stand_in: the name given to an agent that the record does not name.
+
+    Attributes:
+        scopes: what of the history is not shown to whoever takes over.
     """
 
     def __init__(self, trace: Trace, at: At, *, first: int = 0, stand_in: str | None = None) -> None:
@@ -81,6 +85,7 @@ class Dialogue(Steps):
         self._given: set[str | None] = set()
         self._seen: dict[str, int] = {}
         self._delegation = Delegation()
+        self.scopes: Scopes | None = None
 
     def actor(self, name: str | None, kind: ActorKind, evidence: str, place: Place) -> None:
         """Declare a party; what was called by the name of an agent was no tool."""
@@ -188,6 +193,18 @@ class Dialogue(Steps):
         if call and call_id:
             self._calls[call_id] = call._replace(paused=True)
 
+    def is_paused(self) -> bool:
+        """Whether any call waits for approval."""
+        return any(call.paused for call in self._calls.values())
+
+    def withdraw(self, call_id: str) -> None:
+        """A call that waited is told by another record."""
+        self._calls.pop(call_id, None)
+
+    def open_calls(self, agent: str | None) -> list[tuple[str, Call]]:
+        """The calls of an agent that have no result yet, in order."""
+        return [(call_id, call) for call_id, call in self._calls.items() if call.agent == agent]
+
     def asking(self, agent: str | None, fits: Callable[[str], bool]) -> str | None:
         """The id of the latest open call of an agent whose tool fits."""
         open_calls = reversed(self._calls.items())
@@ -275,8 +292,9 @@ class Dialogue(Steps):
         """An agent that takes over is shown what others said and heard since it last acted, `but` what it was told."""
         start, self._seen[agent] = self._seen.get(agent, 0), len(self.history)
         self._given.add(agent)
-        for author, text, event in self.history.since(start):
-            if author != agent and (event is None or event != but):
+        for step, (author, text, event) in enumerate(self.history.since(start), start):
+            hidden = self.scopes is not None and self.scopes.hides(step, shared=event is None)
+            if author != agent and (event is None or event != but) and not hidden:
                 self.sighting(agent, text, "history", at, event)
 
     def finish(self) -> Iterator[Emit]:

@@ -1,21 +1,21 @@
 """Exported spans of the OpenAI Agents SDK as spans, and what has to be said of their traces beside."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
 
 import msgspec
 
+from earwitness.ingest.openai_calls import CallFates
 from earwitness.ingest.record import Emit, Made, Place, Record
 from earwitness.ingest.runguards import withheld
 from earwitness.ingest.spans.dialects.openai_agents import SCOPE
-from earwitness.ingest.spans.identity import clean_name
 from earwitness.ingest.spans.span import Span
-from earwitness.ingest.spans.texts import as_text
+from earwitness.ingest.spans.texts import as_text, fingerprint
 from earwitness.ingest.spans.trace import tell
 from earwitness.ingest.steps import marks
-from earwitness.schema.model import Delivery, Event, Loss, Sighting, Trace
+from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Trace
 from earwitness.schema.times import to_nanos
 from earwitness.schema.words import Channel, SightingKind
 
@@ -56,8 +56,10 @@ def _error(error: Any) -> str | None:
 
 def tell_trace(spans: list[Span], head: dict[str, Any] | None) -> Iterator[Emit]:
     """The items of a trace."""
-    made = list(tell(spans))
-    blocked, told = _blocked(spans), _told_handoffs(made)
+    fates = CallFates(spans)
+    spans = [s for s in spans if s.span_id not in fates.repeated]
+    made = list(_fated(tell(spans), fates))
+    blocked, told = _blocked(spans, fates), _told_handoffs(made)
     gone: set[str | None] = set()
     given: _Given = set()
     numbers = count()
@@ -75,6 +77,7 @@ def tell_trace(spans: list[Span], head: dict[str, Any] | None) -> Iterator[Emit]
         if item is not None:
             yield Made(_numbered(item, numbers), emit.place)
             yield from _losses(item, emit.place)
+    yield from _ended_by_tools(spans, fates)
 
 
 def _numbered(item: Any, numbers: Iterator[int]) -> Any:
@@ -102,23 +105,67 @@ def _silent(data: dict[str, Any]) -> bool:
     return data.get("type") in ("response", "generation", "function") and all(data.get(k) is None for k in keys)
 
 
-def _blocked(spans: list[Span]) -> set[str]:
-    """Agents whose words a guardrail held back."""
-    by_id = {s.span_id: s for s in spans}
-    names: set[str] = set()
-    for span in spans:
-        if span.attributes.get("type") == "guardrail" and span.attributes.get("triggered") is True:
-            names |= {name for name in [_agent_above(span, by_id)] if name}
-    return names
+def _blocked(spans: list[Span], fates: CallFates) -> set[str]:
+    """Model calls of runs whose answer a guardrail held back: those in the run of the agent that it judged."""
+    triggered = [s for s in spans if s.attributes.get("type") == "guardrail" and s.attributes.get("triggered") is True]
+    runs = {fates.agent_run(s.span_id) for s in triggered} - {None}
+    models = [s.span_id for s in spans if s.attributes.get("type") in ("generation", "response")] if runs else []
+    return {span for span in models if fates.agent_run(span) in runs}
 
 
-def _agent_above(span: Span, by_id: dict[str, Span]) -> str | None:
-    at, left = by_id.get(span.parent_id or ""), len(by_id)
-    while at is not None and left:
-        if at.attributes.get("type") == "agent":
-            return clean_name(at.attributes.get("name"))
-        at, left = by_id.get(at.parent_id or ""), left - 1
-    return None
+def _span_of(event: Event) -> str:
+    return (event.id or "").rpartition(":")[0]
+
+
+def _fated(made: Iterable[Emit], fates: CallFates) -> Iterator[Emit]:
+    """What became of calls, told of them: a handoff under a name of its own was a call of no tool."""
+    moved = {name for names in fates.moved.values() for name in names}
+    for emit in made:
+        item = emit.item if isinstance(emit, Made) else None
+        if isinstance(item, Event):
+            yield Made(_acknowledged(item, fates, moved) or _called(item, fates), emit.place)
+        elif not (isinstance(item, Actor) and item.kind == "tool" and item.name in moved):
+            yield emit
+
+
+def _acknowledged(event: Event, fates: CallFates, moved: set[str]) -> Sighting | None:
+    """What a handoff gives back is no result: that control has passed is read by whoever has it."""
+    if event.channel != "C4" or event.sender not in moved or fingerprint(event.content) not in fates.settled:
+        return None
+    return Sighting(
+        trace=event.trace,
+        content=event.content,
+        actor=_first(event) or None,
+        kind="history",
+        seq=event.seq,
+        time=event.time,
+    )
+
+
+def _called(event: Event, fates: CallFates) -> Event:
+    """A call that was not made reached nobody, and what was answered in its place was said by no tool."""
+    span, to = _span_of(event), _first(event)
+    if event.channel == "C4":
+        return msgspec.structs.replace(event, sender=None) if fingerprint(event.content) in fates.unsaid else event
+    if event.kind not in ("tool_arguments", "handoff_arguments", "request") or "not_delivered" in event.flags:
+        return event
+    if span in fates.unmade or fates.is_lost(span, event.content, to):
+        to_nobody = tuple(Delivery(d.actor, d.grade, delivered=False) for d in _deliveries(event))
+        return msgspec.structs.replace(event, to=to_nobody, flags=(*event.flags, "not_delivered"))
+    if event.channel == "C3" and (target := fates.target(span, event.content, to)):
+        return msgspec.structs.replace(event, channel="C2", kind="handoff_arguments", to=(Delivery(target),))
+    return event
+
+
+def _ended_by_tools(spans: list[Span], fates: CallFates) -> Iterator[Emit]:
+    """Runs whose last step was a tool: what it gave was the answer, or what the application made of it."""
+    for run in fates.ended_by_tools(spans):
+        detail = "the answer of a run that ended with the result of a tool"
+        yield Made(Loss(trace=run.trace_id, kind="content_missing", channel="C1", detail=detail), run.place)
+
+
+def _deliveries(event: Event) -> list[Delivery]:
+    return [t if isinstance(t, Delivery) else Delivery(t) for t in event.to]
 
 
 _Handed = Counter[tuple[str | None, str]]
@@ -143,7 +190,7 @@ def _event(event: Event, blocked: set[str], told: _Handed, gone: set[str | None]
         key = (event.sender, _first(event))
         told[key] -= 1
         return msgspec.structs.replace(event, content="", flags=()) if told[key] < 0 else None
-    if event.channel == "C1" and event.sender in blocked:
+    if event.channel == "C1" and _span_of(event) in blocked:
         return withheld(event)
     found = [f for f in marks(event.content) if f not in event.flags]
     return msgspec.structs.replace(event, flags=(*event.flags, *found)) if found else event

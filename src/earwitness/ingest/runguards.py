@@ -1,4 +1,4 @@
-"""What the guardrails of a run did, as the `RunState` of the OpenAI Agents SDK holds it.
+"""What guardrails and humans forbade in a run, as the `RunState` of the OpenAI Agents SDK holds it.
 
 A guardrail of a tool's input refuses the call, and the tool never runs: what the agent gets back are the guardrail's
 words. One of a tool's output puts its words in the place of the tool's. One of an agent's output stops the run, and
@@ -25,11 +25,15 @@ class RunGuards:
 
     Attributes:
         refusals: what agents were answered in place of tools that were not run.
+        refused: ids of calls that a human did not allow.
     """
 
     def __init__(self, state: dict[str, Any]) -> None:
         self._results = [(f"/{kind}/{n}", r) for kind in _KINDS for n, r in enumerate(as_rows(state.get(kind)))]
         self.refusals = {text for path, r in self._results if path.startswith("/tool_input") and (text := _refusal(r))}
+        decisions = _decisions(as_dict(state.get("context")))
+        self.refused = {call for d in decisions for call in _refused(d)}
+        self.refusals |= {d["sticky_rejection_message"] for d in decisions if d.get("sticky_rejection_message")}
         self._held = {_words(r) for _, r in self._results if as_dict(r.get("output")).get("tripwireTriggered") is True}
 
     def tell(self, dialogue: Dialogue, place: Place) -> None:
@@ -58,6 +62,19 @@ def withheld(answer: Event) -> Event:
     """An answer that the user was meant to get."""
     to = (Delivery(USER, "structural", delivered=False),)
     return replace(answer, to=to, flags=(*answer.flags, "not_delivered"))
+
+
+def _decisions(context: dict[str, Any]) -> list[dict[str, Any]]:
+    """What humans decided of calls, by tool; newer states keep it by agent and tool."""
+    by_tool = as_dict(context.get("approvals")).values()
+    by_agent = (as_dict(row.get("decision")) for row in as_rows(context.get("function_tool_approvals")))
+    return [as_dict(d) for d in (*by_tool, *by_agent)]
+
+
+def _refused(decision: dict[str, Any]) -> Iterator[str]:
+    rejected = decision.get("rejected")
+    yield from (call for call in rejected if isinstance(call, str)) if isinstance(rejected, list) else ()
+    yield from as_dict(decision.get("rejection_messages"))
 
 
 def _refusal(result: dict[str, Any]) -> str | None:

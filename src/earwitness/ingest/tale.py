@@ -65,6 +65,12 @@ class Draft(Aside):
     parent: str | None = None
     attributes: dict[str, Any] | None = None
 
+    def refuse(self) -> None:
+        """It reached nobody."""
+        if "not_delivered" not in self.flags:
+            self.to = [Delivery(d.actor, d.grade, delivered=False) for d in self.to]
+            self.flags = (*self.flags, "not_delivered")
+
     def reach(self, names: Iterable[str], grade: Grade, *, delivered: bool = True) -> None:
         """Add recipients that are not yet there and are not the sender."""
         for name in names:

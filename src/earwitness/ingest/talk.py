@@ -9,10 +9,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue
+from earwitness.ingest.items import (
+    APPROVAL,
+    CallItem,
+    OutputItem,
+    call_item,
+    is_nested_history,
+    is_withheld,
+    output_item,
+)
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.identity import clean_name, hands_off
 from earwitness.ingest.spans.messages import read_messages
-from earwitness.ingest.spans.texts import as_text, loads
+from earwitness.ingest.spans.texts import loads
 from earwitness.schema.words import Flag
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "human", "model"})
@@ -20,7 +29,6 @@ ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom
 # What the OpenAI Agents SDK gives back for a call that a human did not allow.
 _NOT_ALLOWED = "Tool execution was not approved."
 _LONGEST_NAME = 1 << 10
-_RESULTS = ("output", "result", "results", "outputs")
 
 
 def is_item(value: Any) -> bool:
@@ -30,7 +38,8 @@ def is_item(value: Any) -> bool:
     kind = value["type"]
     if kind == "reasoning":
         return isinstance(value.get("summary"), list)
-    return (kind in ITEMS and isinstance(value.get("call_id"), str)) or (kind.endswith("_call") and "status" in value)
+    known = kind in ITEMS or kind.endswith("_call_output")
+    return (known and isinstance(value.get("call_id"), str)) or (kind.endswith("_call") and "status" in value)
 
 
 def is_message(value: Any) -> bool:
@@ -57,10 +66,13 @@ class Talk:
         self._calls = 0
         self._callee: str | None = None
         self._refusals = {_NOT_ALLOWED}
+        self._refused: set[str] = set()
+        self._nested: list[tuple[str, At]] = []
 
-    def refuses(self, texts: Iterable[str]) -> None:
-        """Texts that were given back for calls that were not made."""
+    def refuses(self, texts: Iterable[str], calls: Iterable[str] = ()) -> None:
+        """Texts that were given back for calls that were not made, and ids of such calls."""
         self._refusals.update(texts)
+        self._refused.update(calls)
 
     def tell(
         self, raw: Any, at: At, *, agent: str | None = None, target: str | None = None, callee: str | None = None
@@ -77,13 +89,12 @@ class Talk:
         if not isinstance(raw, dict):
             return False
         self.agent, self._callee = agent or self.agent, callee
+        self._recall(agent)
         self._note_failures(raw.get("content"))
         messages = read_messages(raw, "assistant")
-        if not messages and str(raw.get("type", "")).endswith("_call"):
-            return self._hosted(raw, at)
         for message in messages:
             self._message(message, raw, at, target)
-        return bool(messages)
+        return bool(messages) or self._item(raw, at)
 
     def _note_failures(self, content: Any) -> None:
         for block in content if isinstance(content, list) else ():
@@ -96,10 +107,18 @@ class Talk:
             self._instruct(message, at)
         elif message.role == "user" and not self.dialogue.known_agent(name):
             self._ask(message, at)
+        elif message.role == "assistant" and message.parts and is_nested_history(message.parts[0].text):
+            self._nested.append((message.parts[0].text, at))
         else:
             self.agent = name if name and message.role != "tool" else self.agent
             for part in _joined(message.parts):
                 self._part(part, message, raw, at, target)
+
+    def _recall(self, agent: str | None) -> None:
+        """An agent that took over was given the history as one text, which nobody said."""
+        nested, self._nested = (self._nested, []) if agent else ([], self._nested)
+        for text, at in nested:
+            self.dialogue.sighting(agent, text, "history", at)
 
     def _instruct(self, message: Message, at: At) -> None:
         for part in message.parts:
@@ -152,27 +171,48 @@ class Talk:
         if target:
             self._hand_over(call_id, target, at, call.agent if call else self.agent)
             return
-        refused = call is not None and (hands_off(call.tool) or part.text in self._refusals)
+        refused = call is not None and (hands_off(call.tool) or self._is_refusal(call_id, part.text))
         flags: tuple[Flag, ...] = ("failed",) if part.id in self._failed else ()
+        flags += ("masked",) if is_withheld(part.text) else ()
         agent = None if call else self.agent
         self.dialogue.result(call_id, part.text, at, agent=agent, tool=part.name, flags=flags, denied=refused)
 
     def _hand_over(self, call_id: str | None, target: str, at: At, source: str | None) -> None:
         self.dialogue.handoff(call_id, target, at, agent=source)
         self.agent, self._moved = target, True
+        self._recall(target)
 
-    def _hosted(self, raw: dict[str, Any], at: At) -> bool:
-        """A tool of the provider's own: one item holds the call and what came back."""
-        call_id = str(raw.get("call_id") or raw.get("id") or "") or None
-        meta = ("id", "call_id", "type", "status", *_RESULTS)
-        given = {k: v for k, v in raw.items() if k not in meta and v is not None}
-        tool = clean_name(raw.get("name")) or raw["type"].removesuffix("_call")
-        back = next((raw[k] for k in _RESULTS if raw.get(k) is not None), None)
-        self.dialogue.call(self.agent, tool, as_text(given), at, call_id)
-        if back is not None:
-            failed: tuple[Flag, ...] = ("failed",) if raw.get("status") == "failed" or raw.get("error") else ()
-            self.dialogue.result(call_id, as_text(back), at, agent=self.agent, tool=tool, flags=failed)
-        return True
+    def _is_refusal(self, call_id: str | None, text: str) -> bool:
+        return text in self._refusals or call_id in self._refused
+
+    def _item(self, raw: dict[str, Any], at: At) -> bool:
+        """A call of a tool that is no function, or what came of one."""
+        if call := call_item(raw):
+            self._hosted(call, at)
+        elif output := output_item(raw):
+            self._output(output, at)
+        return call is not None or output is not None
+
+    def _hosted(self, call: CallItem, at: At) -> None:
+        """A tool of the provider's own holds call and result in one item; of others the result comes later."""
+        if call.approval:
+            self.dialogue.withdraw(call.approval)
+        waits = call.result is None and call.answered_apart
+        self.dialogue.call(self.agent, call.tool, call.arguments, at, call.id, hold=waits)
+        if call.asks:
+            self.dialogue.pause(call.id)
+        if call.result is not None:
+            flags: tuple[Flag, ...] = ("failed",) if call.failed else ()
+            self.dialogue.result(call.id, call.result, at, agent=self.agent, tool=call.tool, flags=flags)
+
+    def _output(self, output: OutputItem, at: At) -> None:
+        call = self.dialogue.open_call(output.id)
+        if output.kind == APPROVAL and not output.denied:
+            return  # the call that follows repeats what was allowed
+        denied = output.denied or self._is_refusal(output.id, output.text)
+        flags: tuple[Flag, ...] = ("failed",) if output.failed and not denied else ()
+        agent = None if call else self.agent
+        self.dialogue.result(output.id, output.text, at, agent=agent, flags=flags, denied=denied)
 
 
 def _joined(parts: tuple[Part, ...]) -> list[Part]:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from earwitness.ingest.ag2session import calls_of, results_of
+from earwitness.ingest.ag2session import calls_of, refuse_unmade, results_of
 from earwitness.ingest.record import Context, Emit, Place, Record
 from earwitness.ingest.spans.texts import as_text, fingerprint
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
@@ -187,7 +187,8 @@ class _Reader:
         tale, where, text = self._tale(), place.at("/tool_responses"), result["content"]
         key = result["id"] or fingerprint(text).hex()[:12]
         caller, tool = self.calls.get(key, (author, ""))
-        sender = tale.actor(named(tool), "tool")
+        unmade = refuse_unmade(tale, key, text)
+        sender = None if unmade else tale.actor(named(tool), "tool")
         to = (Delivery(self._actor(caller) or caller, "declared"),) if caller else ()
         flags: tuple[Any, ...] = ("failed",) if text.startswith("Error:") else ()
         kind = "tool_result"

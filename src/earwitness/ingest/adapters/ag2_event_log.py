@@ -22,16 +22,23 @@ from earwitness.ingest.tale import USER, Draft, Tale, said
 from earwitness.schema.model import Delivery, Time, Trace
 from earwitness.schema.words import ActorKind, Channel, Grade
 
-_PREFIX = "ag2.events."
+_PREFIXES = ("ag2.events.", "ag2.config.")
 _TOLD = {
     "ModelRequest",
     "ModelResponse",
     "ToolCallEvent",
     "ToolResultEvent",
     "ToolErrorEvent",
+    "ToolNotFoundEvent",
     "TaskStarted",
     "TaskCompleted",
+    "HumanInputRequest",
+    "ToolApprovalRequest",
+    "HumanMessage",
 }
+# Providers' own tools have events of other names, which end in these.
+_ALIKE = ("ToolCallEvent", "ToolResultEvent")
+_YES = frozenset(("y", "yes", "1", "always"))
 _COPIES = {"ToolCallsEvent", "ToolResultsEvent", "ModelMessage"}
 _STREAM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-z])[0-9a-f]{8}(?![0-9a-z])")
 _STORE, _ARTIFACTS = "knowledge", "artifacts"
@@ -51,7 +58,7 @@ class _Ag2EventLog:
         return (
             isinstance(value, dict)
             and isinstance(value.get("type"), str)
-            and value["type"].startswith(_PREFIX)
+            and value["type"].startswith(_PREFIXES)
             and isinstance(value.get("data"), dict)
         )
 
@@ -76,6 +83,7 @@ class _Reader:
 
     def feed(self, record: Record) -> Iterable[Emit]:
         kind, data, place = record.value["type"].rsplit(".", 1)[-1], record.value["data"], record.place
+        kind = next((known for known in _ALIKE if kind.endswith(known)), kind)
         if kind in _COPIES:
             yield Skip("duplicate", "a copy of what other events tell", place)
         elif kind not in _TOLD:
@@ -124,6 +132,7 @@ class _Tree:
     streams: dict[str, list[_Step]]
     visited: set[str]
     answers: dict[str, Draft] = field(default_factory=dict)
+    unmade: set[str] = field(default_factory=set)
 
     def tell(self, key: str, agent: str, parent: str | None) -> Draft | None:
         """Tell one stream and, where its tasks began, those of its children; gives its last words."""
@@ -131,6 +140,7 @@ class _Tree:
         tasks = {str(s.data.get("parent_tool_call_id")): s for s in steps if s.kind == "TaskStarted"}
         done = {str(s.data.get("task_id")): s for s in steps if s.kind == "TaskCompleted"}
         calls = {str(s.data.get("id")): s for s in steps if s.kind == "ToolCallEvent"}
+        self.unmade |= _unmade(steps)
         for step in steps:
             if step.kind == "ModelRequest":
                 self._request(step, agent, parent)
@@ -140,7 +150,12 @@ class _Tree:
                 self._ask(step, agent, tasks.get(str(step.data.get("id"))))
             elif step.kind == "TaskStarted":
                 self._descend(step, agent, done.get(str(step.data.get("task_id"))))
-            elif step.kind in ("ToolResultEvent", "ToolErrorEvent"):
+            elif step.kind in ("HumanInputRequest", "ToolApprovalRequest"):
+                self._show(step, agent)
+            elif step.kind == "HumanMessage":
+                text = said(step.data.get("content")) or ""
+                self.tale.sighting(step.place.at("/content"), text, None, "input", time=step.time)
+            else:
                 call = str(step.data.get("parent_id"))
                 self._answer(step, agent, calls.get(call), tasks.get(call))
         return last
@@ -148,6 +163,13 @@ class _Tree:
     def _request(self, step: _Step, agent: str, parent: str | None) -> None:
         for text in _parts(step.data):
             self.tale.sighting(step.place, text, agent, "initial" if parent is None else "input", time=step.time)
+
+    def _show(self, step: _Step, agent: str) -> None:
+        """A human is asked for words, or to allow a call."""
+        user = self.tale.actor(USER, "user", "structural") or USER
+        key, to = f"h{step.place.source}:{step.place.line}", (Delivery(user, "structural"),)
+        text, where = said(step.data.get("content")) or "", step.place.at("/content")
+        self.tale.event(where, "C1", text, key=key, kind="confirmation", sender=agent, to=to, time=step.time)
 
     def _words(self, step: _Step, agent: str) -> Draft | None:
         """What the model said; words beside calls are thoughts."""
@@ -176,7 +198,7 @@ class _Tree:
         elif name == _STORE:
             channel, kind, hearer = _store_of(text, "write", "query")
         self.tale.actor(hearer, _KINDS[channel])
-        self.tale.event(
+        draft = self.tale.event(
             step.place.at("/arguments"),
             channel,
             text,
@@ -186,6 +208,8 @@ class _Tree:
             to=(Delivery(hearer, grade),),
             time=step.time,
         )
+        if draft.id in self.unmade:
+            draft.refuse()
 
     def _descend(self, step: _Step, agent: str, done: _Step | None) -> None:
         name = str(step.data.get("agent_name"))
@@ -221,12 +245,20 @@ class _Tree:
             text,
             key=f"{key}:result",
             kind=kind,
-            sender=sender,
+            sender=None if key in self.unmade else sender,
             to=(Delivery(agent, _STRUCTURAL if task else _DECLARED),),
             time=step.time,
-            flags=("failed",) if step.kind == "ToolErrorEvent" else (),
+            flags=("failed",) if step.kind in ("ToolErrorEvent", "ToolNotFoundEvent") else (),
             parent=key,
         )
+
+
+def _unmade(steps: list[_Step]) -> set[str]:
+    """Calls of tools that do not exist, and those that a human did not allow, or has yet to."""
+    missing = {str(s.data.get("parent_id")) for s in steps if s.kind == "ToolNotFoundEvent"}
+    asked = {str(s.data.get("id")): str(s.data.get("tool_call_id")) for s in steps if s.kind == "ToolApprovalRequest"}
+    said_so = {str(s.data.get("parent_id")): str(s.data.get("content")) for s in steps if s.kind == "HumanMessage"}
+    return missing | {call for ask, call in asked.items() if said_so.get(ask, "").strip().lower() not in _YES}
 
 
 def _store_of(arguments: str, writing: str, reading: str) -> tuple[Channel, str, str]:

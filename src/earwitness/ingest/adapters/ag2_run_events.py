@@ -14,7 +14,7 @@ Order: file order; no times.
 from collections.abc import Iterable
 from typing import Any
 
-from earwitness.ingest.ag2session import calls_of, results_of
+from earwitness.ingest.ag2session import calls_of, refuse_unmade, results_of
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.texts import as_text, says_nothing
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
@@ -139,13 +139,14 @@ class _Reader:
 
     def _give_back(self, tale: Tale, key: str, text: str, place: Place, *, failed: bool) -> None:
         caller, tool, _ = self.calls.get(key, (None, "", ""))
+        unmade = refuse_unmade(tale, key, text)
         tale.event(
             place,
             "C4",
             text,
             key=f"{key}:result",
             kind="tool_result",
-            sender=tale.actor(named(tool), "tool"),
+            sender=None if unmade else tale.actor(named(tool), "tool"),
             to=(Delivery(caller, "declared"),) if caller else (),
             flags=("failed",) if failed else (),
             parent=key,

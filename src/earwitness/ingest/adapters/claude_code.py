@@ -5,7 +5,8 @@ Claude Code writes `~/.claude/projects/<project>/<session>.jsonl`, and for each 
 sub-agents inline (`isSidechain`). Import the project folder: a session and its sub-agents become one trace.
 
 A `Task` or `Agent` call is a message to the sub-agent, its result the answer, the last text of a sub-agent a copy of
-that. Task boards are shared memory, written files artifacts. Resumed sessions repeat lines, which are read once.
+that. Task boards are shared memory, written files artifacts, questions and plans output to the user. Resumed sessions
+repeat lines, which are read once.
 
 The format cannot show system prompts, nor what a tool did beyond its result; reasoning is often encrypted.
 

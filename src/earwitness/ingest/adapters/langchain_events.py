@@ -3,7 +3,8 @@
 Written by users: `json.dumps` of each event, whatever encoder they used. An event has `event`, `name`, `run_id`,
 `parent_ids`, `metadata` and `data`. There are no times; run ids of version 7 hold the start. v1 has no parents, so
 the outermost run that is open is taken as the parent, or the only tool that is open for the runs of another agent.
-What nested agents do shows in full.
+What nested agents do shows in full. What an earlier run of the same import said is history
+in a later one of its thread.
 
 Obtained by: `async for event in graph.astream_events(...)`, each event dumped.
 Versions tried: langchain-core 1.8.3, events v1 and v2.

@@ -4,7 +4,8 @@ Field names are the user's; known are `hook` or `event` for the hook, `agent`, `
 `tool_call_id`, `tool_arguments`, `result`, `system_prompt`, `input_items`, `response` and `output`. The hooks of a run
 do not reach agents that are called as tools: such calls look like those of any tool, unless these agents have hooks of
 their own that write into the same log; an agent that starts while a tool is at work was called by it. Shared context
-is not in it.
+is not in it. A call that a human or a guardrail refused starts no tool, which shows where the agent's other tools are
+seen to start; that a guardrail held an answer back does not show, for hooks are called before it judges.
 
 Obtained by: `RunHooks` or `AgentHooks` of your own that write JSON lines.
 Versions tried: openai-agents 0.24.0.
@@ -73,6 +74,7 @@ class _Reader:
         self._working: list[tuple[str, str | None, str | None]] = []
         self._inside: dict[str, str] = {}
         self._known: set[bytes] = set()
+        self._started: dict[str, str | None] = {}  # calls whose tools began to work, and whose calls they are
         self._last: tuple[str | None, bytes] | None = None
 
     def feed(self, record: Record) -> Iterator[Emit]:
@@ -116,7 +118,8 @@ class _Reader:
         first = agent not in self._shown
         if first and isinstance(text, str):
             talk.dialogue.instructions(agent, text, at._replace(place=at.place.at("/system_prompt")))
-        for n in range(self._shown.get(agent, 0), len(items)):
+        shown = self._shown.get(agent, 0)  # in a run the input grows with each call: another run begins anew
+        for n in range(shown if shown < len(items) else 0, len(items)):
             self._show(talk, items[n], agent, at._replace(place=at.place.at(f"/input_items/{n}")))
         self._shown[agent] = len(items)
         talk.dialogue.acts(agent, at.place)
@@ -147,7 +150,8 @@ class _Reader:
     def tool_asked(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
         """A tool is called; where the model's answer was logged the call is known."""
         tool, call_id = _name(value.get("tool")), value.get("tool_call_id")
-        call_id = str(call_id or f"call-{at.place.line}")
+        call_id = str(call_id or self._first_of(talk, agent, tool) or f"call-{at.place.line}")
+        self._started[call_id] = agent
         if talk.dialogue.open_call(call_id) is None:
             given = as_text(value.get("tool_arguments") or value.get("arguments") or "")
             talk.dialogue.call(agent, tool, given, at, call_id, hold=True)
@@ -155,10 +159,16 @@ class _Reader:
         self._working.append((call_id, agent, tool))
         return True
 
+    def _first_of(self, talk: Talk, agent: str | None, tool: str | None) -> str | None:
+        """The first call of a tool that the model made, where the hook names no call."""
+        calls = talk.dialogue.open_calls(agent)
+        return next((i for i, call in calls if call.tool == tool and i not in self._started), None)
+
     def tool_answered(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
-        """A result; it names no call, so it answers the first open one of that tool."""
+        """A result; where it names no call it answers the first open one of that tool."""
         tool, result = _name(value.get("tool")), value.get("result", value.get("output"))
-        found = next((a for a in self._asked if a[1:] == (agent, tool)), None)
+        same = [a for a in self._asked if a[1:] == (agent, tool)]
+        found = next((a for a in same if a[0] == value.get("tool_call_id")), same[0] if same else None)
         if found:
             self._asked.remove(found)
             self._working = [a for a in self._working if a != found]
@@ -167,15 +177,22 @@ class _Reader:
         return True
 
     def handed_over(self, talk: Talk, value: dict[str, Any], _: str | None, at: At) -> bool:
-        """Control passes on; the call that asked for it is the sender's last one that hands off to that name."""
+        """Control passes on."""
         source = _name(value.get("from_agent", value.get("source", value.get("source_agent"))))
         target = _name(value.get("to_agent", value.get("agent") if "from_agent" not in value else None))
         if target is None:
             return False
         self._rests(source)
-        call_id = talk.dialogue.asking(source, lambda tool: hands_off(tool) and slug(target) in slug(tool))
-        talk.dialogue.handoff(call_id, target, at, agent=source)
+        talk.dialogue.handoff(self._passing(talk, source, target), target, at, agent=source)
         return True
+
+    def _passing(self, talk: Talk, source: str | None, target: str) -> str | None:
+        """The call that asked for a handoff: the one that bears the agent's name, else the only one there is."""
+        calls = [(i, slug(c.tool or "")) for i, c in talk.dialogue.open_calls(source) if i not in self._started]
+        named = [i for i, tool in calls if hands_off(tool) and tool.endswith(f"_to_{slug(target)}")]
+        alike = [i for i, tool in reversed(calls) if hands_off(tool) and slug(target) in tool]
+        only = [i for i, _ in calls] if len(calls) == 1 else []
+        return next(iter((*named, *alike, *only)), None)
 
     def agent_ended(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
         """The output of a run: what the model said last, or the first record of it."""
@@ -191,7 +208,15 @@ class _Reader:
 
     def finish(self) -> Iterable[Emit]:
         if self._talk:
+            self._forget_refused(self._talk)
             yield from self._talk.dialogue.finish()
+
+    def _forget_refused(self, talk: Talk) -> None:
+        """Of an agent whose tools are seen to start, a call that started none was not made."""
+        for agent in dict.fromkeys(self._started.values()):
+            for call_id, _ in talk.dialogue.open_calls(agent):
+                if call_id not in self._started:
+                    talk.dialogue.pause(call_id)
 
 
 _TOLD = {

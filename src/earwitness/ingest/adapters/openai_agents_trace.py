@@ -4,8 +4,11 @@ Written by a `TracingProcessor` of the user that dumps `trace.export()` and `spa
 start and end, and by anything that captures `{"data": [...]}` on its way to OpenAI. With the Responses API a plain
 export holds the id of a response and nothing of what the model was told or said: final output, messages and reasoning
 are then unverifiable, not clean (a processor that adds `input` and `response` mends that). With
-`trace_include_sensitive_data=False` there is no content at all. Spans know no tool call ids. What is sent to OpenAI
-lacks reasoning and cuts fields over 100 kB. Shared context objects show only in what tools were given and gave back.
+`trace_include_sensitive_data=False` there is no content at all. Spans know no tool call ids. A call that waits for a
+human has a span without output, as one has whose tool gave nothing back: which it was shows only where the run goes on.
+Guardrails of tools leave no span, so that a call that they answered in words of their own looks like any other. What is
+sent to OpenAI lacks reasoning and cuts fields over 100 kB. Shared context objects show only in what tools were given
+and gave back.
 
 Obtained by: a `TracingProcessor` that writes `export()`, or a captured upload.
 Versions tried: openai-agents 0.24.0 and 0.3.3.

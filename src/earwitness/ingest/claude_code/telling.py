@@ -16,6 +16,8 @@ FILES = "files"
 _INSIDE: tuple[Channel, ...] = ("C3", "C4", "C5", "C6", "C7")
 BOARD_TOOLS = ("TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet")
 FILE_TOOLS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "Artifact")
+# What these are given is shown to the user, and what they give back is what the user says to it.
+ASKING_TOOLS = ("AskUserQuestion", "ExitPlanMode", "exit_plan_mode")
 _TEAMMATE = re.compile(r'<teammate-message teammate_id="([^"]+)"[^>]*>(.*?)</teammate-message>', re.DOTALL)
 _NOTICE = re.compile(r"<task-notification>(.*?)</task-notification>", re.DOTALL)
 _FIELD = r"<{0}>(.*?)</{0}>"
@@ -27,7 +29,10 @@ _DENIED = re.compile(
     r"The user doesn't want to (proceed|take this action)|\[Request interrupted by user for tool use"
     r"|Permission to use \S+ (with|has been denied)|Claude requested permissions"
     r"|PreToolUse:\S+ hook (error|returned blocking error)|Hook PreToolUse:\S+ denied this tool"
-    r"|<tool_use_error>(Error: No such tool available|Blocked: )"
+    r"|Permission for this action has been denied|This command requires approval|User rejected tool use"
+    r"|<tool_use_error>(Error: No such tool available|Blocked: |InputValidationError: |Sibling tool call errored"
+    r"|Cancelled: parallel tool call|File has not been read yet|File has been (modified|unexpectedly modified)"
+    r"|String to replace not found|Found \d+ matches of the string)"
 )
 
 
@@ -183,9 +188,12 @@ class _Teller:
             text = text_of(given.get("content") or given.get("message") or given.get("summary"))
             yield from self._say(entry, block._replace(text=text), "C2", who, self._mate(call, given), id=block.id)
         elif block.name in BOARD_TOOLS:
-            yield from self._say(entry, block, "C5", who, _aimed(call, BOARD), kind=block.name, id=block.id)
+            yield from self._say(entry, block, "C5", who, _stored(call, BOARD), kind=block.name, id=block.id)
         elif block.name in FILE_TOOLS:
-            yield from self._say(entry, block, "C7", who, _aimed(call, FILES), kind=block.name, id=block.id)
+            yield from self._say(entry, block, "C7", who, _stored(call, FILES), kind=block.name, id=block.id)
+        elif block.name in ASKING_TOOLS:
+            to = undelivered(USER) if _is_unseen(call) else Delivery(USER, "structural")
+            yield from self._say(entry, block, "C1", who, (to,), kind=block.name, id=block.id)
         else:
             yield from self._say(entry, block, "C3", who, _aimed(call, block.name), kind="tool_call", id=block.id)
 
@@ -210,6 +218,9 @@ class _Teller:
         denied = call is not None and _is_denied(call)
         if block.failed and not denied:  # what was denied did not run: nothing of it is lost
             yield self.book.loss(place, "failed_call", "C4", "a tool call failed")
+        if call and tool in ASKING_TOOLS and not _is_unseen(call):
+            yield from self.book.shown(place, who, block.text, "initial", entry.time)
+            return
         flags = ("failed",) if block.failed else ()
         channel: Channel = "C5" if tool in BOARD_TOOLS else "C4"
         sender, kind = BOARD if tool in BOARD_TOOLS else tool, "tool_result"
@@ -303,6 +314,17 @@ def _kind(entry: Entry, text: str) -> SightingKind:
 def _aimed(call: Call, name: str) -> tuple[Delivery, ...]:
     """A recipient, unless the user or a rule forbade the call."""
     return (undelivered(name),) if _is_denied(call) else (Delivery(name),)
+
+
+def _stored(call: Call, name: str) -> tuple[Delivery, ...]:
+    """A store, unless nothing was put into it."""
+    return (undelivered(name),) if call.result and call.result.failed else (Delivery(name),)
+
+
+def _is_unseen(call: Call) -> bool:
+    """Whether a question never came before the user; one who says no has seen it."""
+    answer = call.result.text.strip() if call.result else ""
+    return _is_denied(call) and not answer.startswith(("The user ", "User rejected", "[Request interrupted"))
 
 
 def _is_denied(call: Call) -> bool:

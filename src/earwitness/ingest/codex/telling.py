@@ -23,6 +23,9 @@ _REFUSED = re.compile(
     r"|This action was rejected due to unacceptable risk|Command blocked by PreToolUse hook|unsupported call: ",
     re.DOTALL,
 )
+# What is given back where a patch did not fit: no file was written.
+_UNWRITTEN = re.compile(r"apply_patch verification failed")
+ASKS = ("request_user_input",)
 _ROLES = {"user": "initial", "system": "initial", "developer": "initial", "history": "history"}
 
 
@@ -50,7 +53,9 @@ class _Teller:
         self.told: set[str] = set()
         self.calls: dict[str, str] = {}
         items = (item for thread in run.threads for item in thread.items)
-        self.refused = {i.call for i in items if i.kind == "output" and _REFUSED.match(i.text)}
+        outputs = [item for item in items if item.kind == "output"]
+        self.refused = {i.call for i in outputs if _REFUSED.match(i.text)}
+        self.unwritten = self.refused | {i.call for i in outputs if i.failed or _UNWRITTEN.match(i.text)}
 
     def thread(self, thread: Thread) -> Iterator[Emit]:
         if thread.id in self.told:
@@ -117,7 +122,13 @@ class _Teller:
             kind = "delegation" if item.tool == SPAWN else "message"
             yield from self.book.event(item.place, "C2", text, to=self._target(item, given), kind=kind, **common)
         elif item.tool == "apply_patch":
-            yield from self.book.event(item.place, "C7", item.text, to=self._to(item, FILES), kind=item.tool, **common)
+            lost = item.call in self.unwritten
+            common |= {"flags": ("not_delivered",) if lost else ()}
+            files = (undelivered(FILES) if lost else Delivery(FILES),)
+            yield from self.book.event(item.place, "C7", item.text, to=files, kind=item.tool, **common)
+        elif item.tool in ASKS and item.call not in self.refused:
+            user = (Delivery(USER, "structural"),)
+            yield from self.book.event(item.place, "C1", item.text, to=user, kind=item.tool, **common)
         elif item.tool == "update_plan":
             yield from self.book.event(item.place, "C5", item.text, to=self._to(item, PLAN), kind=item.tool, **common)
         else:
@@ -142,6 +153,9 @@ class _Teller:
         refused = item.call in self.refused
         if item.failed and not refused:  # what was refused did not run: nothing of it is lost
             yield self.book.loss(item.place, "failed_call", "C4", "a tool call failed")
+        if tool in ASKS and not refused:  # the user's words
+            yield from self.book.shown(item.place, who, item.text, "initial", item.time)
+            return
         if tool in WAITS and self._is_answer(item):
             yield from self.book.shown(item.place, who, item.text, "result", item.time)
             return

@@ -37,6 +37,9 @@ class Calls:
         self._nameless: set[int] = set()  # likenesses of which a run was told that names no id
         self._waiting = Groups(lambda: ((a.tool, n) for n, a in self._requests()))
         self._payloads = Index()
+        self._held: set[int] = set()  # likenesses of calls that wait for a human
+        self._checked = 0  # how many calls were looked at for that
+        self._replaced: set[tuple[int, int]] = set()  # numbers and likenesses of calls that a human changed
 
     def get(self, call_id: str | None) -> int | None:
         """The call of an id."""
@@ -49,7 +52,7 @@ class Calls:
         """A tool call: its request in a message, or the run of it (`running`), whichever comes first."""
         number = self.get(call.id)
         if number is None:
-            likeness = hash((call.name, fingerprint(call.arguments)))
+            likeness = _likeness(call)
             number = self._unclaimed(likeness, agent, running=running)
             if number is None:
                 number = self._tell(call, likeness, agent, place, time)
@@ -120,11 +123,43 @@ class Calls:
         return waiting[0] if waiting else None
 
     def refuse(self, asked: Asked | None, msg: Msg) -> bool:
-        """Whether a call was answered by a refusal: nothing was run, so that the tool never got it."""
-        refused = asked is not None and not asked.running and msg.failed and _REFUSED.match(msg.text) is not None
+        """Whether a call was answered by a refusal, or by a human: nothing was run, so that the tool never got it."""
+        told = msg.decision in ("reject", "respond") or (msg.failed and _REFUSED.match(msg.text) is not None)
+        refused = told and not (asked and asked.running)
         if asked and refused:
             self.ledger.drafts[asked.draft].delivered = False
         return refused
+
+    def edit(self, call: Call, place: Place, time: Any) -> None:
+        """A human put another call in the place of the one that the model made, which nobody got."""
+        number = self.get(call.id)
+        asked = None if number is None else self.all[number]
+        likeness = _likeness(call)
+        if number is None or asked is None or asked.kind != "tool_arguments" or asked.likeness == likeness:
+            return
+        if (number, likeness) in self._replaced:  # a copy from before
+            return
+        self._replaced.add((number, asked.likeness))
+        self.ledger.drafts[asked.draft].delivered = False
+        self.ledger.actor(call.name, "tool", "declared")
+        rest: dict[str, Any] = {"sender": asked.agent, "time": time, "place": place, "to": ((call.name, "declared"),)}
+        name = f"{call.id}:edited"
+        asked.draft = self.ledger.event("C3", call.arguments, kind="tool_arguments", name=name, **rest)
+        asked.tool, asked.likeness = call.name, likeness
+        self._alike.put(likeness, number)
+        self._waiting.put(call.name, number)
+
+    def hold(self, calls: list[Call]) -> None:
+        """A human is asked to allow calls: without an answer neither they were made nor those asked for with them."""
+        self._held.update(map(_likeness, calls))
+        for number in range(self._checked, len(self.all)):
+            asked = self.all[number]
+            self._held.update({asked.likeness} if asked.result is None and not asked.running else ())
+        self._checked = len(self.all)
+
+    def _release(self, asked: Asked) -> None:
+        if asked.likeness in self._held and asked.result is None and asked.kind == "tool_arguments":
+            self.ledger.drafts[asked.draft].delivered = False
 
     def delegate(self, number: int, child: str) -> None:
         """A run of another agent stands under a call: the call is a message to that agent."""
@@ -149,8 +184,9 @@ class Calls:
         return None if number is None else self.all[number]
 
     def land(self) -> None:
-        """Say which handoffs took effect."""
+        """Say which handoffs took effect, and which calls still wait for a human."""
         for asked in self.all:
+            self._release(asked)
             if asked.kind == "handoff":
                 self._land(asked)
 
@@ -164,6 +200,10 @@ class Calls:
             self.ledger.settle(asked.draft, "handoff", ((known, "structural"),))
         else:  # asked for; whether it was refused is known only where there is an answer
             self.ledger.settle(asked.draft, "handoff_request", (), delivered=asked.result is None)
+
+
+def _likeness(call: Call) -> int:
+    return hash((call.name, fingerprint(call.arguments)))
 
 
 def _sole_text(arguments: str) -> str:

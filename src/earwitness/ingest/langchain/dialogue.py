@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from typing import Any
 
+from msgspec.structs import replace
+
 from earwitness.ingest.langchain import names
 from earwitness.ingest.langchain.book import Book
 from earwitness.ingest.langchain.calls import Calls
+from earwitness.ingest.langchain.changed import Changed
 from earwitness.ingest.langchain.drafts import Asked, Said
 from earwitness.ingest.langchain.index import Groups, Index
 from earwitness.ingest.langchain.known import Known, text_key
@@ -21,6 +24,8 @@ from earwitness.schema.words import Flag, Grade, SightingKind
 
 # Pages are put aside once in so many messages.
 _EVERY = 64
+# How a model is told that the call it made was its answer, in the form that was asked for.
+_STRUCTURED = "Returning structured response: "
 # So many viewers of a message are noted with it.
 _VIEWERS = 8
 
@@ -30,12 +35,16 @@ class Dialogue:
 
     Attributes:
         request: the first words of a person.
-        said: what was told, by number.
-        known: the same, as copies look for it.
+        said, known: what was told, by number, and as copies look for it.
         returned: who gave control back.
+        changed: messages that say something else than they did, or were told before.
+        structured: calls that were the answer itself, by the numbers of the messages that acknowledge them.
+
+    Args:
+        told: ids of messages that other traces told; those of this one are added.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, told: Index | None = None) -> None:
         self.ledger = Ledger()
         self.calls = Calls(self.ledger)
         self.request: str | None = None
@@ -49,6 +58,8 @@ class Dialogue:
         self._backs = Tape[tuple[int, str | None, str, int]]()
         self._crowd = Index()  # who else was shown a message that many were shown
         self._rests = 0
+        self.changed = Changed(self.ledger, self.calls, Index() if told is None else told)
+        self.structured: dict[int, Asked] = {}
 
     def _sendable(self) -> Iterator[tuple[bytes, int]]:
         return ((fingerprint(self.ledger.texts.text(self.said[n].kept)), n) for n in self._open)
@@ -89,10 +100,30 @@ class Dialogue:
         number = self.known.find(msg)
         if number is None:
             number = self._news(msg, place, agent, viewer or agent, time)
+        elif self.changed.is_other(self.said[number], msg):
+            if msg.role != "ai":
+                self.changed.show_other(number, msg, viewer, place, time)
+                return
+            number = self._revise(number, msg, place, time)
         else:
             self._enrich(self.said[number], number, msg, time)
         if viewer:
             self._show(number, viewer, kind, place, time)
+
+    def _revise(self, number: int, msg: Msg, place: Place, time: Any) -> int:
+        """Words of an agent that were replaced before anybody heard them reached nobody; the others are said."""
+        known = self.known.version(msg)
+        if known is not None:
+            return known
+        said, at = self.said[number], self._opened(number)
+        self.known.keep_version(replace(msg, text=self.ledger.texts.text(said.kept)), number)
+        if at is not None and not said.heard:
+            self._heard[at] = True
+            draft = self.ledger.drafts[self._words[at]]
+            draft.channel, draft.kind = "C6", "replaced"
+        number = self._news(replace(msg, thoughts=(), name=said.name), place, said.author, None, time, anew=True)
+        self.known.keep_version(msg, number)
+        return number
 
     def _as_spoken(self, msg: Msg, agent: str | None = None) -> Msg:
         """A "human" message that an agent signs is what that agent said, given to the others as input."""
@@ -100,15 +131,22 @@ class Dialogue:
             return msg
         return self.known.spoken(msg)
 
-    def _news(self, msg: Msg, place: Place, agent: str | None, viewer: str | None, time: Any) -> int:
+    def _news(
+        self, msg: Msg, place: Place, agent: str | None, viewer: str | None, time: Any, *, anew: bool = False
+    ) -> int:
         """A message that was not met before."""
         author = msg.name if msg.role == "ai" and msg.name else agent
         calls = tuple(call.id for call in msg.calls)
         says = bool(msg.text.strip() or calls or msg.call_id or msg.thoughts)
         kept = self.ledger.texts.keep(msg.text)
         said = Said(msg.role, msg.name, bool(msg.id), calls, says, msg.back, author, place, kept, text_key(msg))
+        said.source = msg.source == "summarization"
+        said.spelt, said.before = hash(msg.text), not anew and self.changed.is_before(msg)
         number = self.said.append(said)
         self.known.add(msg, number)
+        if said.before:
+            self.changed.show_before(msg, author, viewer, place, time)
+            return number
         if msg.references:
             self.ledger.lose("reference", None, "files inside messages", msg.references)
         if msg.role in ("human", "system"):
@@ -121,18 +159,21 @@ class Dialogue:
 
     def _given(self, said: Said, number: int, msg: Msg, viewer: str | None, time: Any) -> None:
         """What somebody was given: the words of a delegation, or what was there before anything was said."""
-        if msg.role == "human" and self.request is None and not self.calls.payload(msg.text):
+        if msg.role == "human" and not said.source and self.request is None and not self.calls.payload(msg.text):
             self.request = msg.text
+        # A summary that the framework put in the place of what was said is no request.
+        kind: SightingKind = "history" if said.source else "initial"
         if viewer:
-            self._show(number, viewer, "initial", said.place, time)
+            self._show(number, viewer, kind, said.place, time)
         else:
             rest: dict[str, Any] = {"time": time, "kept": said.kept}
-            said.unseen = self.ledger.sighting(None, "initial", msg.text, said.place, **rest)
+            said.unseen = self.ledger.sighting(None, kind, msg.text, said.place, **rest)
 
     def _is_shown(self, said: Said, number: int, viewer: str) -> bool:
         """Whether a message was shown to somebody before; from now on it was."""
         if viewer in said.shown or self._crowd.get((number, viewer)) is not None:
             return True
+        said.heard = said.heard or viewer != said.author
         if len(said.shown) < _VIEWERS:
             said.shown = (*said.shown, viewer)
         else:
@@ -142,7 +183,7 @@ class Dialogue:
     def _show(self, number: int, viewer: str, kind: SightingKind, place: Place, time: Any) -> None:
         """A message was shown to somebody; once is evidence enough."""
         said = self.said[number]
-        if self._is_shown(said, number, viewer):
+        if said.before or self._is_shown(said, number, viewer):
             return
         if said.unseen is not None:
             self.ledger.forget(said.unseen)
@@ -152,7 +193,7 @@ class Dialogue:
         if said.role in ("human", "system"):
             payload = self.calls.payload(text)  # the "human" of a delegated run is the agent that asked
             draft = payload.draft if payload and payload.child == viewer else None
-            kind = "initial" if draft is None else "input"
+            kind = "input" if draft is not None else "history" if said.source else "initial"
         self.ledger.sighting(viewer, kind, text, place, time=time, draft=draft, kept=said.kept)
         asked = [self.calls.all[n] for call in said.calls if (n := self.calls.get(call)) is not None]
         for part in (*said.thoughts, *(a.draft for a in asked)):
@@ -209,8 +250,7 @@ class Dialogue:
             return
         tool, author = msg.calls[0].name, said.author
         name = f"{msg.id or tool}:handoff"
-        rest: dict[str, Any] = {"place": said.place, "sender": author, "time": time}
-        draft = self.ledger.event("C2", "", kind="handoff_back", name=name, **rest)
+        draft = self.ledger.event("C2", "", kind="handoff_back", name=name, place=said.place, sender=author, time=time)
         target = names.handed(tool) or ""
         self._backs.append((len(self._open), author, target, draft), len(target))
         if author:
@@ -224,12 +264,14 @@ class Dialogue:
 
     def _enrich(self, said: Said, number: int, msg: Msg, time: Any) -> None:
         """A fuller copy: some spellings drop the calls of a message, its name, or its reasoning."""
-        if said.role != "ai" or msg.back or said.back:
+        if said.role != "ai" or msg.back or said.back or said.before:
             return
         if msg.name:
             self._sign(said, msg.name)
         if msg.calls and not said.calls:
             self._call_late(said, number, msg, time)
+        elif msg.calls:
+            self.changed.edit(msg, said.place, time)
         if msg.thoughts and not said.thoughts:
             self._think(said, msg, time)
 
@@ -252,8 +294,6 @@ class Dialogue:
         for call in msg.calls:
             self.calls.ask(call, said.author, said.place, time)
 
-    # What comes back from calls.
-
     def _answer(self, said: Said, number: int, msg: Msg, time: Any) -> None:
         call = self.calls.answered_by(msg)
         asked = None if call is None else self.calls.all[call]
@@ -263,6 +303,8 @@ class Dialogue:
                 asked.goto = msg.goto or asked.goto
         elif asked and asked.child:
             self._report(said, msg, asked, time)
+        elif asked and not asked.running and msg.text.startswith(_STRUCTURED):
+            self.structured[number] = asked
         else:
             self._result(said, msg, asked, time)
         if asked:
@@ -274,9 +316,8 @@ class Dialogue:
         if at is not None:
             found, self._heard[at] = self._words[at], True
         else:
-            name = f"{msg.call_id or asked.tool}:answer"
             rest: dict[str, Any] = {"sender": asked.child, "time": time, "place": said.place}
-            found = self.ledger.event("C2", msg.text, kind="answer", name=name, **rest)
+            found = self.ledger.event("C2", msg.text, kind="answer", name=f"{msg.call_id or asked.tool}:answer", **rest)
         said.draft = found
         self.ledger.address(self.ledger.drafts[found], "answer", ((asked.agent, "structural"),) if asked.agent else ())
 
@@ -298,24 +339,25 @@ class Dialogue:
             self.ledger.lose("failed_call", "C4", "tool call that failed")
         name = msg.call_id or self._name(msg)
         rest: dict[str, Any] = {"sender": None if refused else tool, "time": time, "place": said.place}
-        to = ((asked.agent, grade),) if asked and asked.agent else ()
+        caller = asked.agent if asked else self.changed.callers.get(msg.call_id or "")
+        to = ((caller, grade),) if caller else ()
         said.draft = self.ledger.event(
             "C4", msg.text, kind="tool_result", name=f"{name}:result", to=to, flags=flags, kept=said.kept, **rest
         )
-        if asked and asked.agent:
-            said.shown = (asked.agent,)
+        said.shown = (caller,) if caller else ()
         if msg.artifact:
             self.ledger.event("C7", msg.artifact, kind="artifact", name=f"{name}:artifact", **rest)
 
-    # The end.
-
-    def finish(self, final: Iterable[Msg]) -> None:
+    def finish(self, final: Iterable[Msg], ends: Iterable[Msg] = ()) -> None:
         """Say where open words went, and which handoffs took effect.
 
         Args:
             final: the messages with which the outermost run ended.
+            ends: the last messages of runs that ended before, from whose states others went on.
         """
-        self._finals(final)
+        for ended in (*([end] for end in ends), final := list(final)):
+            self._finals(ended)
+        self._end_with(final[-1] if final else None)
         self.calls.land()
         for opened, author, target, draft in self._backs:
             self.rest()
@@ -339,11 +381,19 @@ class Dialogue:
             if msg is None or msg.role != "ai" or msg.calls or not (following is None or following.role == "human"):
                 continue
             self.rest()
-            at = self._opened(self.known.find(msg))
+            version = self.known.version(msg)
+            at = self._opened(self.known.find(msg) if version is None else version)
             if at is not None:
                 self._heard[at] = True
                 self.ledger.actor(USER, "user", "structural")
                 self.ledger.settle(self._words[at], "final", ((USER, "structural"),), channel="C1")
+
+    def _end_with(self, last: Msg | None) -> None:
+        """An answer that is no text: a call that gives it a form, or the result of a tool as it stands."""
+        ended = self.known.find(last) if last and last.role == "tool" else None
+        self.changed.settle(self.structured, ended)
+        if ended is not None and ended not in self.structured and last and not last.goto and not last.back:
+            self.ledger.lose("content_missing", "C1", "the answer of a run that ended with the result of a tool")
 
 
 def _same(aliases: dict[str, str], one: str | None, other: str | None) -> bool:

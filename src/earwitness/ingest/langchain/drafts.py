@@ -67,6 +67,10 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
         thoughts: the numbers of the events of its reasoning.
         shown: who knows it, if not many do.
         unseen: the number of a sighting by nobody, which stands as long as nobody is known to have been shown it.
+        spelt: the hash of its text as it was last spelt.
+        before: it was told in another trace.
+        heard: somebody beside its author was shown it.
+        source: it sums up what was said before.
     """
 
     role: str
@@ -83,6 +87,10 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
     thoughts: tuple[int, ...] = ()
     shown: tuple[str, ...] = ()
     unseen: int | None = None
+    spelt: int = 0
+    before: bool = False
+    heard: bool = False
+    source: bool = False
 
 
 class Asked(msgspec.Struct, array_like=True, eq=False, gc=False):

@@ -4,7 +4,7 @@ from typing import Any
 
 from earwitness.ingest.langchain.messages import read_messages
 from earwitness.ingest.langchain.runbook import Runs
-from earwitness.ingest.langchain.runs import Run, model_of
+from earwitness.ingest.langchain.runs import Run, model_of, moment
 from earwitness.ingest.record import Place, Record
 from earwitness.ingest.spans.texts import as_text
 
@@ -43,6 +43,7 @@ class EventBook:
         run = self.book.run(value["run_id"], place)
         self._identify(run, value, what)
         if when == "stream":
+            self._stops(run, value["data"].get("chunk"))
             run.pieces.extend(m.text for m in read_messages(value["data"].get("chunk")) if run.kind == "llm")
             return "a piece of what the end of the run holds"
         if what == "custom":
@@ -50,6 +51,11 @@ class EventBook:
         else:
             self._merge(run, value["data"], when, Record(value, place))
         return None
+
+    def _stops(self, run: Run, chunk: Any) -> None:
+        """What stops a run to ask a human stands in a piece of its output alone."""
+        if isinstance(chunk, dict) and "__interrupt__" in chunk:
+            run.interrupts.append(chunk["__interrupt__"])
 
     def _identify(self, run: Run, value: dict[str, Any], what: str) -> None:
         run.kind = _KINDS.get(what, run.kind)
@@ -84,14 +90,3 @@ class EventBook:
         self.book.put(run, "outputs", data.get("output"))
         if data.get("error"):
             run.error = as_text(data["error"])
-
-
-def moment(run_id: str) -> int | None:
-    """The start of a run in milliseconds, where its id holds it."""
-    digits = run_id.replace("-", "")
-    if len(digits) != 32 or digits[12] != "7":
-        return None
-    try:
-        return int(digits[:12], 16)
-    except ValueError:
-        return None

@@ -9,6 +9,7 @@ from earwitness.ingest.langchain.index import Index
 from earwitness.ingest.langchain.ledger import USER
 from earwitness.ingest.langchain.messages import Call, Msg, arguments_text, clean, plain, read_messages
 from earwitness.ingest.langchain.reduced import Reduced
+from earwitness.ingest.langchain.stops import asked_for, edited_calls, is_control
 from earwitness.ingest.record import Place
 from earwitness.ingest.spans.texts import as_text, fingerprint
 
@@ -20,7 +21,10 @@ _STEERING = {
     "active_agent",
     "thread_model_call_count",
     "run_model_call_count",
+    "thread_tool_call_count",
+    "run_tool_call_count",
 }
+_EDITED, _STRUCTURED = "hitl_edited_tool_calls", "structured_response"
 _FILES = "files"
 _STORE = "files"
 
@@ -28,9 +32,10 @@ _STORE = "files"
 class Graph:
     """The state of one thread while its records pass by."""
 
-    def __init__(self) -> None:
-        self.dialogue = Dialogue()
+    def __init__(self, told: Index | None = None) -> None:
+        self.dialogue = Dialogue(told)
         self.final: list[Msg] = []
+        self._ends: list[Msg] = []
         self.nested = False
         self.written = False
         self._started = False
@@ -90,8 +95,12 @@ class Graph:
 
     def _write(self, agent: str | None, key: str, value: Any, place: Place, time: Any) -> None:
         """A value put into the shared state: a write to memory."""
+        if key == _EDITED:
+            for call in edited_calls(value):
+                self.dialogue.calls.edit(call, place, time)
+            return
         text = as_text(value)
-        if self._values.has(key, text):
+        if self._values.has(key, text) or (key == _STRUCTURED and self.dialogue.structured):
             return
         ledger = self.dialogue.ledger
         ledger.actor(key, "memory", "declared")
@@ -162,7 +171,8 @@ class Graph:
         for msg in messages:
             self.dialogue.meet(msg, place, viewer=agent, kind="state", time=time)
         for key, value in _told(given):
-            self._see(agent, key, value, place, time)
+            if key != _EDITED:
+                self._see(agent, key, value, place, time)
 
     def _see(self, agent: str, key: str, value: Any, place: Place, time: Any) -> None:
         """A key of the state was in an agent's input."""
@@ -196,6 +206,7 @@ class Graph:
         if is_control(text):
             return
         ledger = self.dialogue.ledger
+        self.final = []  # nobody was given what came before it as an answer
         if not self._values.has("error", text):
             ledger.lose("failed_call", None, "step that ended with an error")
             draft = ledger.event("C6", text, kind="error", name="error", place=place, sender=agent, time=time)
@@ -209,6 +220,8 @@ class Graph:
             text = as_text(value)
             if value is None or self._values.has("interrupt", text):
                 continue
+            if calls := asked_for(value):
+                self.dialogue.calls.hold(calls)
             self.final = []  # the run did not end here
             ledger.actor(USER, "user", "structural")
             to: To = ((USER, "structural"),)
@@ -246,6 +259,10 @@ class Graph:
         elif not self.written:
             self.write_all(None, values, place, time)
 
+    def ended(self) -> None:
+        """The run is over; another may go on from an earlier state."""
+        self._ends += self.final[-1:]
+
     def _begin(self, values: dict[str, Any], place: Place, time: Any) -> None:
         """The state before anybody wrote is what the run was given."""
         self._started = True
@@ -266,7 +283,7 @@ class Graph:
         for graph, member in self._entered.items():
             if graph in returned and graph not in self._spoke and member in self._spoke:
                 self.dialogue.ledger.aliases[member] = graph
-        self.dialogue.finish(self.final)
+        self.dialogue.finish(self.final, self._ends)
 
 
 class _Values:
@@ -305,13 +322,6 @@ def _told(state: Any) -> list[tuple[str, Any]]:
         for key, value in rows
         if key != "messages" and key not in _STEERING and not key.startswith(quiet) and value not in (None, {}, [], "")
     ]
-
-
-def is_control(text: str) -> bool:
-    """Whether an error is the framework's way to pass control or to stop for a person."""
-    return text.lstrip().startswith(
-        ("ParentCommand(", "GraphInterrupt(", "GraphBubbleUp(", "NodeInterrupt(", "Command(")
-    )
 
 
 def _calls_of(given: Any) -> list[Call]:

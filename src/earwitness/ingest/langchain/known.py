@@ -19,6 +19,7 @@ class Known:
         self._said = said
         self._results = results
         self._by_id = Index()
+        self._versions = Index()
         self._by_text: Index | None = None  # made for the first message without an id
         self._texts = 0
         self._nameless = False  # whether there are any without an id
@@ -63,6 +64,14 @@ class Known:
             for number, said in enumerate(self._said):
                 self._enter(self._by_text, said.key, number)
         return self._by_text
+
+    def version(self, msg: Msg) -> int | None:
+        """The message of an id that says what this one says; a later one of that id may say something else."""
+        return self._versions.get((msg.id, fingerprint(msg.text))) if msg.id else None
+
+    def keep_version(self, msg: Msg, number: int) -> None:
+        """A message that has more than one version, or the other one."""
+        self._versions.put((msg.id, fingerprint(msg.text)), number)
 
     def has_id(self, message: str) -> bool:
         """Whether a message of an id was told."""

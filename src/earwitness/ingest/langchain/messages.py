@@ -57,6 +57,8 @@ class Msg(msgspec.Struct, frozen=True, kw_only=True):
         goto: the agent to which a handoff tool says control went.
         back: the framework's own note that a worker returned control.
         piece: of a chunk's class; whether it is a whole message the record around it says.
+        source: the part of the framework that made it, where it says so.
+        decision: what a human decided of the call that it answers.
     """
 
     role: str
@@ -72,6 +74,8 @@ class Msg(msgspec.Struct, frozen=True, kw_only=True):
     artifact: str | None = None
     piece: bool = False
     references: int = 0
+    source: str | None = None
+    decision: str | None = None
 
 
 def clean(value: Any) -> str | None:
@@ -143,7 +147,13 @@ def _read(value: Any) -> Msg | None:
         artifact=as_text(value["artifact"]) if value.get("artifact") not in (None, "", [], {}) else None,
         piece=str(value.get("type")).endswith("Chunk"),
         references=references,
+        source=clean(extra.get("lc_source")),
+        decision=_decision(extra.get("lc_data")),
     )
+
+
+def _decision(data: Any) -> str | None:
+    return clean(data.get("decision")) if isinstance(data, dict) else None
 
 
 # What tells a format by its messages reads them before its reader does, and histories repeat them.

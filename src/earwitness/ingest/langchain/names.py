@@ -10,7 +10,7 @@ from earwitness.ingest.langchain.messages import clean
 
 _PLUMBING = re.compile(
     r"agent|model|tools|call_agent|call_model|should_continue|acall_model|model_request|Prompt|LangGraph|"
-    r"__\w+__|_?route\w*|_write|Channel(?:Write|Read).*|Runnable\w*(?:<.*>)?|.*Middleware\..*|"
+    r"__\w+__|_?route\w*|_write|Channel(?:Write|Read).*|Runnable\w*(?:<.*>)?|.*Middleware(?:\[.*\])?\..*|"
     r"AgentExecutor|OpenAIToolsAgent|\w*OutputParser|\w*PromptTemplate|Unnamed|chain|generate|\w*Retriever"
 )
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)_(?:back_)?to_(.+)", re.IGNORECASE)

@@ -6,11 +6,13 @@ from datetime import datetime
 from sys import intern
 from typing import Any, NamedTuple
 
+from earwitness.ingest.langchain.index import Index
 from earwitness.ingest.langchain.messages import Msg, holders, read_message
-from earwitness.ingest.langchain.runs import Run
+from earwitness.ingest.langchain.runs import Run, moment
 from earwitness.ingest.langchain.telling import tell
 from earwitness.ingest.record import Context, Emit, Place, Skip
 from earwitness.ingest.shelf import Key, Shelf
+from earwitness.schema.times import to_nanos
 
 # Values of fewer bytes stay in memory.
 _SMALL = 256
@@ -82,6 +84,7 @@ class Runbook(Runs):
         self._numbers: dict[str, int] = {}  # of runs at hand, in order of appearance
         self._stowed: dict[str, Stowed] = {}
         self._shelf = Shelf()
+        self._told = Index()  # messages of the traces that were told
 
     def run(self, run_id: str, place: Place) -> Run:
         """The run of an id; made when it is new, and then of the place where it was first seen."""
@@ -117,15 +120,16 @@ class Runbook(Runs):
         traces: dict[str, list[str]] = {}
         for run_id in sorted(numbers, key=numbers.__getitem__):
             traces.setdefault(every[run_id].trace or _root(run_id, every), []).append(run_id)
+        starts = {trace: _began(every.get(trace), trace) for trace in traces}
         every.clear()
         numbers.clear()
-        for trace in list(traces):
+        for trace in _in_time(starts):
             runs = [run for run_id in traces.pop(trace) if (run := self.known(run_id))]
             for run in runs:
                 del self.runs[run.id]
             self._fetch(runs)
             framework = framework_of(runs) or self.framework
-            yield from safely(tell(runs, self._fresh(trace), framework), [r.place for r in runs])
+            yield from safely(tell(runs, self._fresh(trace), framework, self._told), [r.place for r in runs])
             for run in runs:  # nobody collects circles
                 run.children, run.above = [], None
         self._shelf.close()
@@ -156,6 +160,18 @@ class Runbook(Runs):
         if self.context.claim("langchain-trace", trace):
             return trace
         return f"{trace}@{self.context.name.rpartition('/')[2]}"
+
+
+def _began(root: Run | Stowed | None, trace: str) -> int | None:
+    """When a trace began, in ns: as its outermost run says, or as the id does."""
+    start = to_nanos(root.start) if isinstance(root, Run) else None
+    return start or to_nanos(moment(trace))
+
+
+def _in_time(starts: dict[str, int | None]) -> list[str]:
+    """Traces by the time they began, for later ones repeat what was said before; as they stand if one has no time."""
+    known = {trace: start for trace, start in starts.items() if start is not None}
+    return sorted(known, key=known.__getitem__) if len(known) == len(starts) else list(starts)
 
 
 def _root(run_id: str, runs: Mapping[str, Run | Stowed]) -> str:

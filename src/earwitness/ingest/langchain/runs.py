@@ -23,6 +23,7 @@ class Run:
         order: text that sorts runs of a trace, parents before children.
         agent: in whose run it stands.
         references: contents that the record says are kept elsewhere.
+        interrupts: what a human was shown when the run stopped.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Run:
     pieces: list[str] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
     references: int = 0
+    interrupts: list[Any] = field(default_factory=list)
     agent: str | None = None
     children: list["Run"] = field(default_factory=list)
     above: "Run | None" = None
@@ -132,3 +134,14 @@ def unwrapped(outputs: Any) -> Any:
     if isinstance(outputs, dict) and len(outputs) == 1 and "output" in outputs:
         return plain(outputs["output"])
     return outputs
+
+
+def moment(run_id: str) -> int | None:
+    """The start of a run in milliseconds, where its id holds it."""
+    digits = run_id.replace("-", "")
+    if len(digits) != 32 or digits[12] != "7":
+        return None
+    try:
+        return int(digits[:12], 16)
+    except ValueError:
+        return None

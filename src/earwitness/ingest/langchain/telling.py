@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.langchain.graph import Graph, is_control
+from earwitness.ingest.langchain.graph import Graph
+from earwitness.ingest.langchain.index import Index
 from earwitness.ingest.langchain.messages import Call, Msg, arguments_text, clean, plain, read_messages
 from earwitness.ingest.langchain.runs import Run, build, child_agent, unwrapped, walk
+from earwitness.ingest.langchain.stops import interrupts_in, is_control
 from earwitness.ingest.record import Emit, Place
 from earwitness.ingest.spans.texts import as_text, loads
 from earwitness.schema.model import Trace
@@ -16,9 +18,9 @@ _ASKED = ("input", "question", "query", "request", "text", "prompt")
 _QUIET = {"prompt", "parser", "embedding"}
 
 
-def tell(runs: list[Run], trace: str, framework: str, attributes: dict[str, Any] | None = None) -> Iterator[Emit]:
-    """The items of one trace."""
-    graph = Graph()
+def tell(runs: list[Run], trace: str, framework: str, told: Index) -> Iterator[Emit]:
+    """The items of one trace; `told` are messages of others, to which those of this one are added."""
+    graph = Graph(told)
     roots = replay(graph, runs)
     graph.close()
     ledger = graph.dialogue.ledger
@@ -32,7 +34,7 @@ def tell(runs: list[Run], trace: str, framework: str, attributes: dict[str, Any]
         started_at=next((r.start for r in roots if r.start), None),
         request=graph.dialogue.request,
         observable=observable,
-        attributes={k: v for k, v in {"thread_id": thread, **(attributes or {})}.items() if v} or None,
+        attributes={"thread_id": thread} if thread else None,
     )
     yield from ledger.tell(head, roots[0].place)
 
@@ -150,6 +152,8 @@ def _leave(graph: Graph, run: Run) -> None:
         _documents(graph, run, place)
     elif run.kind not in _QUIET:
         _end(graph, run, place)
+    for stopped in (*run.interrupts, *(interrupts_in(run.error) if run.error else ())):
+        graph.interrupt(stopped, place, run.end)
     for log in run.logs:
         graph.dialogue.ledger.event(
             "C6", log, kind="log", name=f"{run.id}:log", place=place, sender=run.agent, time=run.end

@@ -179,6 +179,16 @@ class Ledger:
         if to not in {d.actor if isinstance(d, Delivery) else d for d in item.to}:
             self.made[told.at] = Made(structs.replace(item, to=(*item.to, to)), made.place)
 
+    def refuse(self, told: Produced) -> None:
+        """A call that was not made reached nobody."""
+        made = self.made[told.at]
+        item = made.item
+        if isinstance(item, Event) and item.channel in ("C2", "C3") and "not_delivered" not in item.flags:
+            to = [d if isinstance(d, Delivery) else Delivery(d) for d in item.to]
+            lost = tuple(Delivery(d.actor, d.grade, delivered=False) for d in to)
+            refused = structs.replace(item, to=lost, flags=(*item.flags, "not_delivered"))
+            self.made[told.at] = Made(refused, made.place)
+
     def actor(self, name: str, kind: ActorKind, evidence: str) -> None:
         """A party of the trace; the strongest evidence stands, and whoever runs as an agent is one."""
         known = self._actors.get(name)

@@ -146,6 +146,7 @@ def _message(value: dict[str, Any], role: str, depth: int) -> Iterator[Message]:
     if nested:
         yield from nested
         return
+    content = value.get("refusal") if content is None else content
     parts = tuple(_parts(content, said, value))
     if value.get("tool_calls"):
         parts += tuple(_calls(value["tool_calls"]))
@@ -229,6 +230,8 @@ def _typed_part(block: dict[str, Any]) -> Part:
         return Part("tool_response", _returned(block), _call_id(block), _name(block.get("name")))
     if kind in _THOUGHTS:
         return Part("reasoning", _thought(block))
+    if kind == "refusal" and isinstance(block.get("refusal"), str):
+        return Part("text", block["refusal"])
     if kind == "blob" or block.get("inline_data"):
         return blob_part(block.get("inline_data") or block)
     if kind in _FILES or block.get("file_data") or (kind in ("image", "document") and "source" in block):
@@ -271,6 +274,9 @@ def _returned(block: dict[str, Any]) -> str:
 
 
 def _thought(block: dict[str, Any]) -> str:
+    content, summary = _joined(block.get("content")), _joined(block.get("summary"))
+    if content and summary:  # what was thought, and what the provider made of it
+        return content if content == summary else f"{content}\n{summary}"
     value = next(
         (block[k] for k in ("content", "thinking", "reasoning", "text", "summary", "data") if block.get(k)), ""
     )

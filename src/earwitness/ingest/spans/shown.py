@@ -4,6 +4,7 @@ result of a tool that has no span, which is seen for the first time when the mod
 
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.ledger import Produced
+from earwitness.ingest.spans.refusals import refuse
 from earwitness.ingest.spans.telling import Open, Telling, to_one
 from earwitness.ingest.spans.texts import fingerprint, says_nothing
 from earwitness.ingest.spans.tree import Node
@@ -87,6 +88,8 @@ def _show_result(t: Telling, node: Node, part: Part) -> None:
     waiting = t.open.pop(part.id or part.name or "", None) or _open_by_name(t, part)
     if told or says_nothing(part.text) or (span and span.role != "tool"):
         t.ledger.sighting(node, part.text, "history", _event(told))
+    elif waiting and refuse(t.ledger, t.ledger.find_key("call", part.id), part.text):
+        _tell_result(t, node, part, None, answer=False)
     elif waiting and waiting.route:
         _tell_result(t, node, part, waiting.route.to[0], answer=True)
     elif waiting or span:

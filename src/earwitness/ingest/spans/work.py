@@ -3,6 +3,7 @@
 from earwitness.ingest.spans.facts import Facts
 from earwitness.ingest.spans.identity import hands_off
 from earwitness.ingest.spans.quoted import is_quotation
+from earwitness.ingest.spans.refusals import call_of, refuse
 from earwitness.ingest.spans.speech import Route, first_input, next_run
 from earwitness.ingest.spans.telling import Telling, to_one, to_route
 from earwitness.ingest.spans.texts import says_nothing
@@ -150,13 +151,14 @@ def _give_back(t: Telling, node: Node, facts: Facts) -> None:
         if not node.span.failed and facts.role != "handoff":
             t.ledger.lose("content_missing", "C4", "tool call without result", node.span.place)
         return
+    refused = refuse(t.ledger, call_of(t.ledger, node, facts.arguments), facts.result)
     t.ledger.event(
         node,
         "C4",
         facts.result,
         name="result",
         kind="documents" if facts.role == "retriever" else "tool_result",
-        sender=facts.tool,
+        sender=None if refused else facts.tool,
         to=to_one(node.agent, "declared" if node.rung == "attribute" else "structural"),
         keys=_result_keys(node, facts),
         flags=("failed",) if node.span.failed else (),
