@@ -184,7 +184,9 @@ def _call(sample: Sample, step: Step, call: dict[str, Any], pointer: str) -> Non
     actor, tool, name = sample.spans.actor(step), call["function"], str(call.get("id"))
     agent = sample.spans.delegates.get((step.event.get("span_id"), tool))
     sample.script.actor(agent or tool, "agent" if agent else "tool", evidence="span" if agent else "declared")
-    to = Delivery(agent or tool, "structural" if agent else "declared", delivered=name not in sample.refused | sample.replaced)
+    to = Delivery(
+        agent or tool, "structural" if agent else "declared", delivered=name not in sample.refused | sample.replaced
+    )
     event = sample.script.event(
         "C2" if agent else "C3",
         sample.whole(call.get("arguments")) or {},
@@ -276,7 +278,9 @@ def _approval(sample: Sample, step: Step) -> None:
         script.actor(who, "user" if who == _USER else "tool", evidence="channel" if who == _USER else "declared")
         given = sample.whole(call.get("arguments"))
         script.sighting(given, f"{step.pointer}/call/arguments", actor=who, kind="input", time=time, event=told)
-        script.sighting(sample.whole(event.get("message")), f"{step.pointer}/message", actor=who, kind="input", time=time)
+        script.sighting(
+            sample.whole(event.get("message")), f"{step.pointer}/message", actor=who, kind="input", time=time
+        )
     instead = _modified(event)
     if instead is not None:
         at = f"{step.pointer}/modified/arguments"

@@ -75,10 +75,15 @@ def is_a2a(message: dict[str, Any]) -> bool | None:
         return None
     return (
         str(result.get("kind")) in _A2A_KINDS
-        or any(isinstance(result.get(k), dict) for k in _A2A_RESULTS)
+        or any(isinstance(result.get(k), dict) and not _is_mcp_task(k, result[k]) for k in _A2A_RESULTS)
         or {"id", "status"} <= result.keys()
         or {"name", "skills"} <= result.keys()
     )
+
+
+def _is_mcp_task(key: str, task: dict[str, Any]) -> bool:
+    """Tasks of A2A go by `id`, and their status is an object."""
+    return key == "task" and "taskId" in task and isinstance(task.get("status"), str)
 
 
 def log_name(name: str) -> str:
