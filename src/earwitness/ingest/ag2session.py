@@ -1,5 +1,6 @@
 """One session of AG2's runtime log: messages as they were received, group chats put together from their relays."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,9 @@ from earwitness.schema.model import Delivery
 from earwitness.schema.words import SightingKind
 
 _MANAGER, _PROXY = "GroupChatManager", "UserProxyAgent"
+
+# What is answered in place of a result where an agent has no such function, or the user broke the call off.
+_REFUSED = re.compile(r"Error: Function .* not found\.|USER INTERRUPTED", re.DOTALL)
 
 
 @dataclass
@@ -139,6 +143,9 @@ class Session:
         """A tool's result belongs to who asked; whoever else gets it was told by who sent it."""
         key, text = result["id"] or f"m{self._n}", result["content"]
         caller, tool = self._callers.get(key, (author or "", ""))
+        if is_refusal(text) and key in self.tale.drafts:
+            self.tale.drafts[key].miss()
+            tool = ""
         self.tale.event(
             where,
             "C4",
@@ -148,7 +155,7 @@ class Session:
             sender=self.tale.actor(named(tool), "tool"),
             to=(Delivery(caller, "declared"),) if caller else (),
             time=row.time,
-            flags=("failed",) if text.startswith("Error:") else (),
+            flags=("failed",) if text.startswith("Error:") or is_refusal(text) else (),
             parent=key if key in self.tale.drafts else None,
         )
         if hearer and hearer != caller:
@@ -177,6 +184,11 @@ class Session:
             kind: SightingKind = "initial" if role == "system" else "input"
             where = row.place.at(f"/request/messages/{n}")
             self.tale.sighting(where, text, self._actor(row.name), kind, time=row.time)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a call was not made: there is no such function, or the user broke it off."""
+    return _REFUSED.fullmatch(text.strip()) is not None
 
 
 def _same(arguments: str) -> bytes:

@@ -199,8 +199,7 @@ class Calls:
         """The end of the log: results that no message gave in full, and calls that a filter kept from being made."""
         for call in [call for waiting in self._called.values() for call in waiting] if self._began else []:
             if call.request and not call.handoff:
-                call.request.to = [Delivery(d.actor, d.grade, delivered=False) for d in call.request.to]
-                call.request.flags += ("not_delivered",)
+                call.request.miss()
         for call in self.every:
             if call.answer and not call.whole:
                 self.tale.lose("truncated", "C4", _CUT, call.answer.place)

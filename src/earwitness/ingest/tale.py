@@ -71,6 +71,11 @@ class Draft(Aside):
             if named(name) and name != self.sender and all(d.actor != name for d in self.to):
                 self.to.append(Delivery(name, grade, delivered))
 
+    def miss(self) -> None:
+        """Nobody got it: there is no such tool, say, or somebody forbade the call."""
+        self.to = [Delivery(d.actor, d.grade, delivered=False) for d in self.to]
+        self.flags = (*(f for f in self.flags if f != "not_delivered"), "not_delivered")
+
 
 @dataclass
 class Tale:

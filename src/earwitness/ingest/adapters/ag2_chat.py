@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from earwitness.ingest.ag2session import calls_of, results_of
+from earwitness.ingest.ag2session import calls_of, is_refusal, results_of
 from earwitness.ingest.record import Context, Emit, Place, Record
 from earwitness.ingest.spans.texts import as_text, fingerprint
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
@@ -187,9 +187,12 @@ class _Reader:
         tale, where, text = self._tale(), place.at("/tool_responses"), result["content"]
         key = result["id"] or fingerprint(text).hex()[:12]
         caller, tool = self.calls.get(key, (author, ""))
+        if is_refusal(text) and key in tale.drafts:
+            tale.drafts[key].miss()
+            tool = ""
         sender = tale.actor(named(tool), "tool")
         to = (Delivery(self._actor(caller) or caller, "declared"),) if caller else ()
-        flags: tuple[Any, ...] = ("failed",) if text.startswith("Error:") else ()
+        flags: tuple[Any, ...] = ("failed",) if text.startswith("Error:") or is_refusal(text) else ()
         kind = "tool_result"
         tale.event(where, "C4", text, key=f"{key}:result", kind=kind, sender=sender, to=to, flags=flags, parent=key)
         if holder and holder not in (author, caller):

@@ -29,9 +29,19 @@ _TOLD = {
     "ToolCallEvent",
     "ToolResultEvent",
     "ToolErrorEvent",
+    "ToolNotFoundEvent",
+    "BuiltinToolCallEvent",
+    "BuiltinToolResultEvent",
+    "HumanInputRequest",
+    "HumanMessage",
+    "DrainedModelRequest",
+    "ModelReasoning",
     "TaskStarted",
     "TaskCompleted",
+    "TaskFailed",
 }
+_CALLS = ("ToolCallEvent", "BuiltinToolCallEvent")
+_RESULTS = ("ToolResultEvent", "BuiltinToolResultEvent", "ToolErrorEvent", "ToolNotFoundEvent")
 _COPIES = {"ToolCallsEvent", "ToolResultsEvent", "ModelMessage"}
 _STREAM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-z])[0-9a-f]{8}(?![0-9a-z])")
 _STORE, _ARTIFACTS = "knowledge", "artifacts"
@@ -130,20 +140,39 @@ class _Tree:
         steps, last = self.streams[key], None
         tasks = {str(s.data.get("parent_tool_call_id")): s for s in steps if s.kind == "TaskStarted"}
         done = {str(s.data.get("task_id")): s for s in steps if s.kind == "TaskCompleted"}
-        calls = {str(s.data.get("id")): s for s in steps if s.kind == "ToolCallEvent"}
+        calls = {str(s.data.get("id")): s for s in steps if s.kind in _CALLS}
         for step in steps:
-            if step.kind == "ModelRequest":
+            if step.kind in ("ModelRequest", "DrainedModelRequest"):
                 self._request(step, agent, parent)
             elif step.kind == "ModelResponse":
                 last = self._words(step, agent) or last
-            elif step.kind == "ToolCallEvent":
+            elif step.kind in _CALLS:
                 self._ask(step, agent, tasks.get(str(step.data.get("id"))))
             elif step.kind == "TaskStarted":
                 self._descend(step, agent, done.get(str(step.data.get("task_id"))))
-            elif step.kind in ("ToolResultEvent", "ToolErrorEvent"):
+            elif step.kind in _RESULTS:
                 call = str(step.data.get("parent_id"))
                 self._answer(step, agent, calls.get(call), tasks.get(call))
+            elif step.kind != "TaskCompleted":
+                self._aside(step, agent)
         return last
+
+    def _aside(self, step: _Step, agent: str) -> None:
+        """What is said to a person or by one, thoughts, and tasks that failed."""
+        key, text = f"{step.kind}{step.place.source}:{step.place.line}", said(step.data.get("content"))
+        if step.kind == "TaskFailed":
+            self.tale.lose("failed_call", "C2", "a task that failed", step.place)
+        elif text is None:
+            return
+        elif step.kind == "HumanMessage":
+            self.tale.sighting(step.place.at("/content"), text, agent, "initial", time=step.time)
+        elif step.kind == "HumanInputRequest":
+            to = (Delivery(self.tale.actor(USER, "user", "structural") or USER, _DECLARED),)
+            at = step.place.at("/content")
+            self.tale.event(at, "C1", text, key=key, kind="question", sender=agent, to=to, time=step.time)
+        else:
+            at = step.place.at("/content")
+            self.tale.event(at, "C6", text, key=key, kind="reasoning", sender=agent, time=step.time)
 
     def _request(self, step: _Step, agent: str, parent: str | None) -> None:
         for text in _parts(step.data):
@@ -214,7 +243,11 @@ class _Tree:
         )
         if call is not None and sender == _STORE:
             channel, kind, sender = _store_of(said(call.data.get("arguments")) or "{}", "result", "read")
-        self.tale.actor(sender, _KINDS[channel])
+        if step.kind == "ToolNotFoundEvent":
+            sender = ""
+            if key in self.tale.drafts:
+                self.tale.drafts[key].miss()
+        self.tale.actor(sender or None, _KINDS[channel])
         self.tale.event(
             step.place.at("/result"),
             channel,
@@ -224,7 +257,7 @@ class _Tree:
             sender=sender,
             to=(Delivery(agent, _STRUCTURAL if task else _DECLARED),),
             time=step.time,
-            flags=("failed",) if step.kind == "ToolErrorEvent" else (),
+            flags=("failed",) if step.kind in ("ToolErrorEvent", "ToolNotFoundEvent") else (),
             parent=key,
         )
 

@@ -14,7 +14,7 @@ Order: file order; no times.
 from collections.abc import Iterable
 from typing import Any
 
-from earwitness.ingest.ag2session import calls_of, results_of
+from earwitness.ingest.ag2session import calls_of, is_refusal, results_of
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.texts import as_text, says_nothing
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
@@ -139,6 +139,9 @@ class _Reader:
 
     def _give_back(self, tale: Tale, key: str, text: str, place: Place, *, failed: bool) -> None:
         caller, tool, _ = self.calls.get(key, (None, "", ""))
+        if is_refusal(text) and key in tale.drafts:
+            tale.drafts[key].miss()
+            tool, failed = "", True
         tale.event(
             place,
             "C4",
