@@ -1,20 +1,17 @@
 """One session of AG2's runtime log: messages as they were received, group chats put together from their relays."""
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from earwitness.ingest.ag2rows import BROKEN, Row
 from earwitness.ingest.record import Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import as_text, fingerprint, loads
 from earwitness.ingest.tale import Draft, Tale, named, said
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import SightingKind
 
 _MANAGER, _PROXY = "GroupChatManager", "UserProxyAgent"
-
-# What is answered in place of a result where an agent has no such function, or the user broke the call off.
-_REFUSED = re.compile(r"Error: Function .* not found\.|USER INTERRUPTED", re.DOTALL)
 
 
 @dataclass
@@ -184,11 +181,6 @@ class Session:
             kind: SightingKind = "initial" if role == "system" else "input"
             where = row.place.at(f"/request/messages/{n}")
             self.tale.sighting(where, text, self._actor(row.name), kind, time=row.time)
-
-
-def is_refusal(text: str) -> bool:
-    """Whether a call was not made: there is no such function, or the user broke it off."""
-    return _REFUSED.fullmatch(text.strip()) is not None
 
 
 def _same(arguments: str) -> bytes:

@@ -4,7 +4,6 @@ A message names its source and hardly ever its hearers. What a tool call was (a 
 from what came after it, so messages are kept until the end of the run and told then.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +22,7 @@ from earwitness.ingest.agentmessages import (
 )
 from earwitness.ingest.digests import digest_of
 from earwitness.ingest.record import Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.shelf import Row
 from earwitness.ingest.spans.identity import hands_off, in_tool_name
 from earwitness.ingest.tale import USER, Draft, Tale, listed, named, said
@@ -30,11 +30,7 @@ from earwitness.schema.model import Delivery
 from earwitness.schema.words import Grade
 
 _MEMORY, _EXECUTOR = "memory", "code_executor"
-# What an agent is answered that asked for a tool that it does not have.
-_NO_TOOL = re.compile(r"Error: (?:tool '.*' not found in any workbench|The tool '.*' is not available\.)", re.DOTALL)
 
-# What a person, or another check, answered in place of the run of the code.
-_REFUSED = "Code execution was not approved. Reason: "
 
 Audience = Callable[[Message], tuple[str, ...]]
 
@@ -116,7 +112,7 @@ class Chat:
                 results[message["source"]] = parts_of(message)
                 failed = {str(part.get("call_id")): part for part in parts_of(message) if part.get("is_error")}
                 self._failed |= failed.keys()
-                self._missing |= {i for i, p in failed.items() if _NO_TOOL.fullmatch(str(p.get("content")))}
+                self._missing |= {i for i, p in failed.items() if is_refusal(str(p.get("content")))}
             elif kind == "CodeExecutionEvent":
                 self._ran[code.pop(message["source"], "")] = said(_result(message).get("output")) or ""
             elif kind == "CodeGenerationEvent" and message.get("code_blocks"):
@@ -300,7 +296,7 @@ class Chat:
         text, kind, source = said(message.get("content")), message["type"], self.tale.actor(named(message["source"]))
         if kind == "CodeExecutionEvent":
             text = said(_result(message).get("output")) or text
-            ran = not (text or "").startswith(_REFUSED)
+            ran = not is_refusal(text or "")
             sender, to = self.tale.actor(_EXECUTOR, "tool", "channel") if ran else None, one_hearer(source)
         else:
             sender, to = source, ()
@@ -327,7 +323,7 @@ class Chat:
         )
         if output is None or not code.strip():
             return
-        ran = not output.startswith(_REFUSED)
+        ran = not is_refusal(output)
         executor = self.tale.actor(_EXECUTOR, "tool", "channel") or _EXECUTOR
         self.tale.event(
             place.at("/code_blocks"),

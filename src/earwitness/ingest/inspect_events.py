@@ -272,8 +272,9 @@ def _approval(sample: Sample, step: Step) -> None:
     event, script, time = step.event, sample.script, step.event.get("timestamp")
     name = event.get("approver")
     who = _USER if name == _HUMAN else name if is_name(name) and name != _BLIND else None
-    call = event.get("call") if isinstance(event.get("call"), dict) else {}
-    told, tool, _ = sample.calls.get(_asked(event), (None, call.get("function"), False))
+    call: dict[str, Any] = event["call"] if isinstance(event.get("call"), dict) else {}
+    known = sample.calls.get(_asked(event))
+    told, tool = (known[0], known[1]) if known else (None, call.get("function"))
     if who:
         script.actor(who, "user" if who == _USER else "tool", evidence="channel" if who == _USER else "declared")
         given = sample.whole(call.get("arguments"))

@@ -1,6 +1,5 @@
 """Semantic Kernel's chat messages (`ChatMessageContent`), as callbacks, histories and its runtime write them."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,15 +8,13 @@ from msgspec.structs import replace
 
 from earwitness.ingest.kernelcalls import DONE, HANDOFF, Asked, Calls, summary_of
 from earwitness.ingest.record import Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import fingerprint, says_nothing
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
 from earwitness.schema.model import Delivery
 
 _TRANSFER = "transfer_to_"
-# What an agent is answered that asked for a function that it does not have, and where a function failed.
-_NO_FUNCTION = re.compile(
-    r"The tool call with name `.*` is not part of the provided tools, please try again", re.DOTALL
-)
+# What an agent is answered where a function failed.
 _FAILED = "An error occurred while invoking the function "
 _SUMMARY = "Task is completed with summary: "
 
@@ -243,7 +240,7 @@ class KernelChat:
 
     def _is_missing(self, key: str) -> bool:
         """Whether there is no function that a call asked for."""
-        return _NO_FUNCTION.match(self._results.get(key, "")) is not None
+        return is_refusal(self._results.get(key, ""))
 
     def _party(self, key: str) -> Delivery:
         tool, agent = self._tools[key]

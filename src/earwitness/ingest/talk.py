@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.identity import clean_name, hands_off
 from earwitness.ingest.spans.messages import read_messages
@@ -17,8 +18,6 @@ from earwitness.schema.words import Flag
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "human", "model"})
 ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"})
-# What the OpenAI Agents SDK gives back for a call that a human did not allow.
-_NOT_ALLOWED = "Tool execution was not approved."
 _LONGEST_NAME = 1 << 10
 _RESULTS = ("output", "result", "results", "outputs")
 
@@ -56,7 +55,7 @@ class Talk:
         self._unnamed: deque[tuple[str | None, str]] = deque()
         self._calls = 0
         self._callee: str | None = None
-        self._refusals = {_NOT_ALLOWED}
+        self._refusals: set[str] = set()
 
     def refuses(self, texts: Iterable[str]) -> None:
         """Texts that were given back for calls that were not made."""
@@ -152,7 +151,7 @@ class Talk:
         if target:
             self._hand_over(call_id, target, at, call.agent if call else self.agent)
             return
-        refused = call is not None and (hands_off(call.tool) or part.text in self._refusals)
+        refused = call is not None and (hands_off(call.tool) or part.text in self._refusals or is_refusal(part.text))
         flags: tuple[Flag, ...] = ("failed",) if part.id in self._failed else ()
         agent = None if call else self.agent
         self.dialogue.result(call_id, part.text, at, agent=agent, tool=part.name, flags=flags, denied=refused)

@@ -232,8 +232,8 @@ class _Reader:
             self._say(script, key, "C7", artifact["parts"], pointer, (server, _CLIENT), "artifact", call.time)
         status = task.get("status") or {}
         if str(status.get("state")).removeprefix("TASK_STATE_").lower().replace("_", "-") in _ENDS:
-            for key in [k for k in self.chunks if k[0] == script.trace and not self.chunks[k].more]:
-                self._whole(script, key, "", call.time)
+            for open_key in [k for k in self.chunks if k[0] == script.trace and not self.chunks[k].more]:
+                self._whole(script, open_key, "", call.time)
         if status.get("message"):
             self._message(script, call, status["message"], f"{at}/status/message", server, "status")
         if status.get("state") in _FAILED:

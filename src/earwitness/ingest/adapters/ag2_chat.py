@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from earwitness.ingest.ag2session import calls_of, is_refusal, results_of
+from earwitness.ingest.ag2session import calls_of, results_of
 from earwitness.ingest.record import Context, Emit, Place, Record
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import as_text, fingerprint
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
 from earwitness.schema.model import Delivery, Trace

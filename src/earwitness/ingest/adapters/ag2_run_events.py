@@ -14,8 +14,9 @@ Order: file order; no times.
 from collections.abc import Iterable
 from typing import Any
 
-from earwitness.ingest.ag2session import calls_of, is_refusal, results_of
+from earwitness.ingest.ag2session import calls_of, results_of
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import as_text, says_nothing
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
 from earwitness.schema.model import Delivery, Trace

@@ -1,6 +1,5 @@
 """What all parts of a story share: who was asked, how something is said, where results go."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
@@ -8,6 +7,7 @@ from earwitness.ingest.chronicle import USER, Chronicle, folded, name_of, text_o
 from earwitness.ingest.crewai.facts import Fact, within
 from earwitness.ingest.crewai.runs import Run
 from earwitness.ingest.record import Made
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import ActorKind, Channel
@@ -20,12 +20,8 @@ _OWNERS = (
     "task_started",
     "method_execution_started",
 )
-# What an agent is answered in place of a result where a hook forbade the call, there is no such tool, or it was called
-# as often as it may be: nothing was run. Newer versions give the last two as reasons, too.
-_REFUSED = re.compile(
-    r"Tool execution blocked by hook\. Tool: |Tool not found$"
-    r"|Tool '[^'\n]*' has reached its (?:usage limit of \d+ times|maximum usage limit) and cannot be used anymore"
-)
+# What an agent is answered that asked for a tool that it does not have; why it was refused, in newer versions.
+_NO_TOOL = "Tool not found"
 _REASONS = ("unknown_tool", "usage_limit")
 DELEGATES = ("delegate_work_to_coworker", "ask_question_to_coworker")
 
@@ -43,7 +39,8 @@ def is_delegation(tool: str) -> bool:
 
 
 def _is_refusal(end: Fact) -> bool:
-    return within(end.data, "failure", "reason") in _REASONS or _REFUSED.match(end.text("output")) is not None
+    said = end.text("output")
+    return within(end.data, "failure", "reason") in _REASONS or said == _NO_TOOL or is_refusal(said)
 
 
 class Teller:

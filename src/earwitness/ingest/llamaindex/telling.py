@@ -1,6 +1,5 @@
 """What all LlamaIndex recordings tell in the same way: inputs, calls, handoffs."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,14 +8,13 @@ from msgspec.structs import replace
 from earwitness.ingest.chronicle import USER, Chronicle, name_of, text_of, undelivered
 from earwitness.ingest.llamaindex.messages import ToolUse, answered, text, tool_uses
 from earwitness.ingest.record import Made, Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery, Event, Time
 from earwitness.schema.words import Channel, Flag, SightingKind
 
 # State that tools write through the context is not in the stream; neither are files.
 OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
-# What an agent is answered that asked for a tool that it does not have.
-_NO_TOOL = re.compile(r"Tool .* not found\. Please select a tool that is available\.", re.DOTALL)
 _KINDS: dict[str, SightingKind] = {"system": "initial", "user": "initial"}
 
 
@@ -121,7 +119,7 @@ class Story:
     ) -> Iterator[Made]:
         """What a tool gave back to the agent that called it."""
         agent, kind = self.callers.get(call, (None, tool))[0], tool_kind(tool)
-        missing = _NO_TOOL.fullmatch(content.strip()) is not None
+        missing = is_refusal(content.strip())
         asked = self.calls.pop(call, None)
         if asked:
             yield _unmade(asked, tool) if missing else asked

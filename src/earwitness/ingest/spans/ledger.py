@@ -179,6 +179,14 @@ class Ledger:
         if to not in {d.actor if isinstance(d, Delivery) else d for d in item.to}:
             self.made[told.at] = Made(structs.replace(item, to=(*item.to, to)), made.place)
 
+    def miss(self, told: Produced) -> None:
+        """Nobody got an event: it asked for something that was not done."""
+        made = self.made[told.at]
+        item = made.item
+        if isinstance(item, Event) and "not_delivered" not in item.flags:
+            to = tuple(_undelivered(d) for d in item.to)
+            self.made[told.at] = Made(structs.replace(item, to=to, flags=(*item.flags, "not_delivered")), made.place)
+
     def actor(self, name: str, kind: ActorKind, evidence: str) -> None:
         """A party of the trace; the strongest evidence stands, and whoever runs as an agent is one."""
         known = self._actors.get(name)
@@ -264,6 +272,10 @@ class Ledger:
                 self.withhold("masked", channel, details[flag][1], node)
             elif flag in details:
                 self.lose(details[flag][0], channel, details[flag][1], node.span.place)
+
+
+def _undelivered(to: str | Delivery) -> Delivery:
+    return Delivery(to, delivered=False) if isinstance(to, str) else Delivery(to.actor, to.grade, delivered=False)
 
 
 def _stronger(evidence: str, than: str) -> bool:

@@ -2,6 +2,7 @@
 result of a tool that has no span, which is seen for the first time when the model is shown it.
 """
 
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.ledger import Produced
 from earwitness.ingest.spans.telling import Open, Telling, to_one
@@ -85,7 +86,9 @@ def _show_result(t: Telling, node: Node, part: Part) -> None:
     told = t.ledger.find_key("result", part.id) or t.ledger.find_key("result-of", span.span.span_id if span else None)
     told = told or (None if span else t.ledger.find(part.text))
     waiting = t.open.pop(part.id or part.name or "", None) or _open_by_name(t, part)
-    if told or says_nothing(part.text) or (span and span.role != "tool"):
+    if waiting and is_refusal(part.text):
+        _refuse(t, node, part)
+    elif told or says_nothing(part.text) or (span and span.role != "tool"):
         t.ledger.sighting(node, part.text, "history", _event(told))
     elif waiting and waiting.route:
         _tell_result(t, node, part, waiting.route.to[0], answer=True)
@@ -94,6 +97,14 @@ def _show_result(t: Telling, node: Node, part: Part) -> None:
         _tell_result(t, node, part, tool, answer=False)
     else:
         t.ledger.sighting(node, part.text, "history")
+
+
+def _refuse(t: Telling, node: Node, part: Part) -> None:
+    """A call that has no span, for it was not made."""
+    asked = t.ledger.find_key("call", part.id)
+    if asked:
+        t.ledger.miss(asked)
+    _tell_result(t, node, part, None, answer=False)
 
 
 def _open_by_name(t: Telling, part: Part) -> Open | None:

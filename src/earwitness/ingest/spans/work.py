@@ -1,5 +1,6 @@
 """Tools, retrievers, memories, guardrails and handoffs: spans in which somebody is asked and answers."""
 
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.facts import Facts
 from earwitness.ingest.spans.identity import hands_off
 from earwitness.ingest.spans.quoted import is_quotation
@@ -62,7 +63,8 @@ def _use(t: Telling, node: Node, facts: Facts) -> None:
         return
     kind = "query" if facts.role == "retriever" else "tool_arguments"
     to = to_one(facts.tool, "declared")
-    if node.span.failed and hands_off(facts.tool):  # control never passed: the words reached nobody
+    refused = facts.result is not None and is_refusal(facts.result)
+    if refused or (node.span.failed and hands_off(facts.tool)):  # control never passed: the words reached nobody
         to = tuple(Delivery(d.actor, d.grade, delivered=False) for d in to)
     _tell_arguments(t, node, facts, "C3", kind, to=to)
 
@@ -156,7 +158,7 @@ def _give_back(t: Telling, node: Node, facts: Facts) -> None:
         facts.result,
         name="result",
         kind="documents" if facts.role == "retriever" else "tool_result",
-        sender=facts.tool,
+        sender=None if is_refusal(facts.result) else facts.tool,
         to=to_one(node.agent, "declared" if node.rung == "attribute" else "structural"),
         keys=_result_keys(node, facts),
         flags=("failed",) if node.span.failed else (),
