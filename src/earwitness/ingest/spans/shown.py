@@ -75,7 +75,8 @@ def _show_request(t: Telling, node: Node, part: Part) -> None:
         t.ledger.sighting(node, part.text, "history", event)
         return
     known = t.given.setdefault(node.agent, set())
-    kind: SightingKind = "history" if key in known else "input" if known or part.kind == "data" else "initial"
+    inner = known or node.judging or part.kind == "data"
+    kind: SightingKind = "history" if key in known else "input" if inner else "initial"
     if part.kind != "data":
         known.add(key)
     t.ledger.sighting(node, part.text, kind)
