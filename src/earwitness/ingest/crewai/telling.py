@@ -7,7 +7,7 @@ from earwitness.ingest.crewai.checks import Checks
 from earwitness.ingest.crewai.facts import Fact, listed, unquote, within
 from earwitness.ingest.crewai.flows import Flows, Stores
 from earwitness.ingest.crewai.runs import Run
-from earwitness.ingest.crewai.teller import Teller, request_of
+from earwitness.ingest.crewai.teller import Teller, is_of_coworker, request_of
 from earwitness.ingest.record import Made
 from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery
@@ -16,8 +16,6 @@ from earwitness.schema.words import Channel, SightingKind
 _SEPARATOR = "\n\n----------\n\n"
 _NO_THOUGHT = ("Failed to parse LLM response", "Agent Finish")
 OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C5", "C6")
-# The tool's words, not the coworker's.
-_NOT_DONE = "Error executing task with agent '"
 _KINDS: dict[str, SightingKind] = {"system": "initial", "user": "input"}
 
 
@@ -189,7 +187,7 @@ class _Tools(Teller):
         tool, asked = fact.text("tool_name"), self.coworkers.get(fact.started or "")
         channel, sort = tool_kind(tool)[1:3]
         sender, kind = "" if fact.started in self.refused else tool, "tool_result"
-        if asked and asked.delivered and not fact.text("output").startswith(_NOT_DONE):
+        if asked and asked.delivered and is_of_coworker(fact.text("output")):
             channel, sender, sort, kind = "C2", asked.actor, "agent", "answer"
         yield from self._say(fact, channel, fact.text("output"), self._me(fact), "/output", kind, sender, sort)
 
