@@ -29,6 +29,8 @@ _WORDS = (
     r"The tool call was denied\.$",
     # Semantic Kernel
     r"The tool call with name `[^`]*` is not part of the provided tools, please try again",
+    # Vercel AI SDK
+    r'\{"type": ?"execution-denied"',
 )
 _REFUSED = re.compile("|".join(_WORDS))
 
