@@ -36,14 +36,16 @@ class SpanReader:
         if isinstance(value, Skip):
             return (value,)
         if not self.context.claim(*_key(value)):
-            what = "log record" if value.log else "span"
-            return (Skip("duplicate", f"the same {what} was read before", record.place),)
+            if value.log:
+                return (Skip("duplicate", "the same log record was read before", record.place),)
+            return self._keep(value, record, again=True)  # which record counts shows when all are there
         return self._keep(value, record)
 
-    def _keep(self, span: Span, record: Record) -> Iterable[Emit]:
+    def _keep(self, span: Span, record: Record, *, again: bool = False) -> Iterable[Emit]:
         try:
-            self.links.note(span)
-            self.spool.add(span)
+            if not again:
+                self.links.note(span)
+            self.spool.add(span, again=again)
         except RecursionError:
             return (Skip("unparseable", "a span with attributes nested too deep to be read", record.place),)
         return ()
@@ -69,6 +71,8 @@ class SpanReader:
             called = None if span.parent_id else run.calls.get((span.trace_id, span.span_id))
             return self.links.parent_of(span) or called
 
+        for copy in self.spool.copies(run.traces):
+            yield Skip("duplicate", "another record of the same span is told", copy.place)
         tree = build(unified(self.spool.of(run.traces), parent_of), run.after)
         try:
             self.calls.note(run.id, tree)

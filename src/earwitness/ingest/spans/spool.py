@@ -10,6 +10,7 @@ import msgspec
 
 from earwitness.ingest.record import Place
 from earwitness.ingest.shelf import Shelf
+from earwitness.ingest.spans.copies import fullest
 from earwitness.ingest.spans.span import Span
 
 _LENGTH = 4
@@ -26,6 +27,7 @@ class Spool:
     def __init__(self) -> None:
         self._shelf = Shelf()
         self._offsets: dict[str, array[int]] = {}
+        self._again: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -38,8 +40,9 @@ class Spool:
         self._shelf.close()
         self._offsets.clear()
 
-    def add(self, span: Span) -> None:
-        """Put a span aside."""
+    def add(self, span: Span, *, again: bool = False) -> None:
+        """Put a span aside; `again` says that there is a record of it already."""
+        self._again |= {span.trace_id} if again else set()
         data = _pack(span)
         offset = self._shelf.put_bytes(len(data).to_bytes(_LENGTH, "big") + data)
         known = self._offsets.get(span.trace_id)
@@ -54,6 +57,15 @@ class Spool:
 
     def of(self, traces: list[str]) -> list[Span]:
         """The spans of some traces."""
+        spans = self._records(traces)
+        return spans if self._again.isdisjoint(traces) else fullest(spans)[0]
+
+    def copies(self, traces: list[str]) -> list[Span]:
+        """The records of spans of which another record is told."""
+        again = [trace for trace in traces if trace in self._again]
+        return fullest(self._records(again))[1] if again else []
+
+    def _records(self, traces: list[str]) -> list[Span]:
         return [self._read(offset) for trace in traces for offset in self._offsets.get(trace, ())]
 
     def _read(self, offset: int) -> Span:
