@@ -292,6 +292,16 @@ def _approval(sample: Sample, step: Step) -> None:
         script.event("C6", said, at, sender=who, kind="approval", time=time)
 
 
+def _score(sample: Sample, step: Step) -> None:
+    """Why a scorer decided as it did, unless its model said so in these words."""
+    score, actor = step.event.get("score"), sample.spans.actor(step)
+    said = text(sample.whole(score.get("explanation"))) if isinstance(score, dict) else ""
+    if said and (actor, "assistant", said) not in sample.shown:
+        at, time = f"{step.pointer}/score/explanation", step.event.get("timestamp")
+        scorer = actor if sample.spans.chain(step.event.get("span_id")) else None
+        sample.script.event("C6", said, at, sender=scorer, kind="score", time=time)
+
+
 def _sandbox(sample: Sample, step: Step) -> None:
     """What a tool did in its sandbox: where its result comes from, so a copy of it."""
     for key in ("cmd", "input", "output"):
@@ -311,6 +321,7 @@ def _given(sample: Sample, step: Step) -> None:
 _TELLERS = {
     "tool": _tool,
     "approval": _approval,
+    "score": _score,
     "store": _store,
     "logger": _log,
     "info": _log,
