@@ -106,7 +106,9 @@ class Chat:
         code: dict[str, str] = {}
         for message, _ in self.messages:
             source, kind = named(message["source"]), message["type"]
-            if source and source != USER and kind not in ROUTING:
+            if kind == "UserInputRequestedEvent":  # only agents that stand for people ask for it
+                self.tale.actor(source, "user")
+            elif source and source != USER and kind not in ROUTING:
                 self._agents.add(source)
             if kind == "ToolCallExecutionEvent":
                 results[message["source"]] = parts_of(message)
