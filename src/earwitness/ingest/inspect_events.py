@@ -25,6 +25,7 @@ class Sample:
         attachments: long texts by hash, which events only refer to.
         refused: ids of tool calls that were not made: nobody approved of them, or there is no such tool.
         replaced: ids of tool calls that an approver made with other arguments.
+        said: what was said -> its event, and who said it.
         calls: tool call id -> event of the arguments, and the tool or agent that was called.
     """
 
@@ -37,6 +38,7 @@ class Sample:
     shown: set[tuple[str, str, str]] = field(default_factory=set)
     stored: set[tuple[str, str]] = field(default_factory=set)
     answers: dict[str, str] = field(default_factory=dict)
+    said: dict[str, tuple[str, str]] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
 
     def whole(self, value: Any) -> Any:
@@ -164,15 +166,15 @@ def _speak(sample: Sample, step: Step, said: str, pointer: str, *, last: bool, b
     flags = _referring(sample, said)
     if last:
         script.actor(_USER, "user", evidence="channel")
-        script.event("C1", said, pointer, sender=actor, to=(_USER,), kind="output", time=time, flags=flags)
+        event = script.event("C1", said, pointer, sender=actor, to=(_USER,), kind="output", time=time, flags=flags)
     elif above and not beside:
         # A run under another agent's run answers to it.
         to = (Delivery(above, "structural"),)
-        sample.answers[said] = script.event(
-            "C2", said, pointer, sender=actor, to=to, kind="answer", time=time, flags=flags
-        )
+        event = script.event("C2", said, pointer, sender=actor, to=to, kind="answer", time=time, flags=flags)
+        sample.answers[said] = event
     else:
-        script.event("C6", said, pointer, sender=actor, kind="output", time=time, flags=flags)
+        event = script.event("C6", said, pointer, sender=actor, kind="output", time=time, flags=flags)
+    sample.said[said] = (event, actor)
 
 
 def _referring(sample: Sample, said: str) -> tuple[Flag, ...]:
@@ -293,13 +295,19 @@ def _approval(sample: Sample, step: Step) -> None:
 
 
 def _score(sample: Sample, step: Step) -> None:
-    """Why a scorer decided as it did, unless its model said so in these words."""
-    score, actor = step.event.get("score"), sample.spans.actor(step)
-    said = text(sample.whole(score.get("explanation"))) if isinstance(score, dict) else ""
-    if said and (actor, "assistant", said) not in sample.shown:
-        at, time = f"{step.pointer}/score/explanation", step.event.get("timestamp")
-        scorer = actor if sample.spans.chain(step.event.get("span_id")) else None
-        sample.script.event("C6", said, at, sender=scorer, kind="score", time=time)
+    """Why a scorer decided as it did: words of its own, of its model, or the answer that it read."""
+    score, script = step.event.get("score"), sample.script
+    why = text(sample.whole(score.get("explanation"))) if isinstance(score, dict) else ""
+    chain = sample.spans.chain(step.event.get("span_id"))
+    scorer, at = chain[0]["name"] if chain else None, f"{step.pointer}/score/explanation"
+    if not why:
+        return
+    script.actor(scorer, "tool", evidence="span")
+    told, time = sample.said.get(why), step.event.get("timestamp")
+    if told is None:
+        script.event("C6", why, at, sender=scorer, kind="score", time=time)
+    elif told[1] != scorer:
+        script.sighting(why, at, actor=scorer, kind="input", time=time, event=told[0])
 
 
 def _sandbox(sample: Sample, step: Step) -> None:
