@@ -2,6 +2,7 @@
 
 import json
 import random
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def mutate(record: Any, chance: random.Random) -> Any:
         elif change == 2:
             holder[key] = str(holder[key])
         else:
-            holder[key] = chance.choice(STRANGE)
+            holder[key] = deepcopy(chance.choice(STRANGE))  # what is put in may be changed next
     return record
 
 

@@ -6,16 +6,15 @@ from typing import Any
 
 from earwitness.ingest.ag2rows import BROKEN, Row
 from earwitness.ingest.record import Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import as_text, fingerprint, loads
 from earwitness.ingest.tale import Draft, Tale, named, said
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import SightingKind
 
 # What is answered where there is no such function, or its arguments could not be read.
-_UNMADE = re.compile(
-    r"Error: Function \S+ not found\.\s*\Z"
-    r"|Error: .*\n\s*(?:The argument must be in JSON format|You argument should follow json format)\.\s*\Z",
-    re.DOTALL,
+_NO_JSON = re.compile(
+    r"Error: .*\n\s*(?:The argument must be in JSON format|You argument should follow json format)\.\s*\Z", re.DOTALL
 )
 _MANAGER, _PROXY = "GroupChatManager", "UserProxyAgent"
 
@@ -156,7 +155,7 @@ class Session:
             sender=None if unmade else self.tale.actor(named(tool), "tool"),
             to=(Delivery(caller, "declared"),) if caller else (),
             time=row.time,
-            flags=("failed",) if text.startswith("Error:") else (),
+            flags=("failed",) if unmade or text.startswith("Error:") else (),
             parent=key if key in self.tale.drafts else None,
         )
         if hearer and hearer != caller:
@@ -189,7 +188,7 @@ class Session:
 
 def refuse_unmade(tale: Tale, call: str, answer: str) -> bool:
     """Whether an answer says that no function ran; then nobody got what the call held."""
-    unmade = _UNMADE.match(answer) is not None
+    unmade = is_refusal(answer) or _NO_JSON.match(answer) is not None
     if unmade and call in tale.drafts:
         tale.drafts[call].refuse()
     return unmade

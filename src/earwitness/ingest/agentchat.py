@@ -4,7 +4,6 @@ A message names its source and hardly ever its hearers. What a tool call was (a 
 from what came after it, so messages are kept until the end of the run and told then.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,15 +22,15 @@ from earwitness.ingest.agentmessages import (
 )
 from earwitness.ingest.digests import digest_of
 from earwitness.ingest.record import Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.shelf import Row
 from earwitness.ingest.spans.identity import hands_off, in_tool_name
-from earwitness.ingest.tale import USER, Draft, Tale, named, said
+from earwitness.ingest.tale import USER, Draft, Tale, listed, named, said
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import Grade
 
 _MEMORY, _EXECUTOR = "memory", "code_executor"
-# What an agent is answered that asked for a tool that it does not have.
-_NO_TOOL = re.compile(r"Error: (?:tool '.*' not found in any workbench|The tool '.*' is not available\.)", re.DOTALL)
+
 
 Audience = Callable[[Message], tuple[str, ...]]
 
@@ -65,6 +64,7 @@ class Chat:
     _handoffs: set[str] = field(default_factory=set)
     _failed: set[str] = field(default_factory=set)
     _missing: set[str] = field(default_factory=set)
+    _ran: dict[str, str] = field(default_factory=dict)
     _said: dict[bytes, Draft] = field(default_factory=dict)
 
     def take(self, message: Message, place: Place) -> bool:
@@ -103,15 +103,22 @@ class Chat:
 
     def _survey(self) -> None:
         results: dict[str, list[dict[str, Any]]] = {}
+        code: dict[str, str] = {}
         for message, _ in self.messages:
             source, kind = named(message["source"]), message["type"]
-            if source and source != USER and kind not in ROUTING:
+            if kind == "UserInputRequestedEvent":  # only agents that stand for people ask for it
+                self.tale.actor(source, "user")
+            elif source and source != USER and kind not in ROUTING:
                 self._agents.add(source)
             if kind == "ToolCallExecutionEvent":
                 results[message["source"]] = parts_of(message)
                 failed = {str(part.get("call_id")): part for part in parts_of(message) if part.get("is_error")}
                 self._failed |= failed.keys()
-                self._missing |= {i for i, p in failed.items() if _NO_TOOL.fullmatch(str(p.get("content")))}
+                self._missing |= {i for i, p in failed.items() if is_refusal(str(p.get("content")))}
+            elif kind == "CodeExecutionEvent":
+                self._ran[code.pop(message["source"], "")] = said(_result(message).get("output")) or ""
+            elif kind == "CodeGenerationEvent" and message.get("code_blocks"):
+                code[message["source"]] = message["id"]
             elif kind == "HandoffMessage":
                 self._handoffs |= handed_over(results.get(message["source"], []), message)
 
@@ -290,9 +297,9 @@ class Chat:
     def _think(self, message: Message, place: Place) -> None:
         text, kind, source = said(message.get("content")), message["type"], self.tale.actor(named(message["source"]))
         if kind == "CodeExecutionEvent":
-            result = message.get("result")
-            text = said(result.get("output")) if isinstance(result, dict) else text
-            sender, to = self.tale.actor(_EXECUTOR, "tool", "channel"), one_hearer(source)
+            text = said(_result(message).get("output")) or text
+            ran = not is_refusal(text or "")
+            sender, to = self.tale.actor(_EXECUTOR, "tool", "channel") if ran else None, one_hearer(source)
         else:
             sender, to = source, ()
         if text is not None:
@@ -307,6 +314,30 @@ class Chat:
                 to=to,
                 time=message.get("created_at"),
             )
+        if kind == "CodeGenerationEvent":
+            self._run(message, source, place)
+
+    def _run(self, message: Message, source: str | None, place: Place) -> None:
+        """Code that was run goes to who runs it, unless somebody did not approve of it."""
+        output = self._ran.get(message["id"])
+        code = "\n".join(
+            str(block.get("code")) for block in listed(message.get("code_blocks")) if isinstance(block, dict)
+        )
+        if output is None or not code.strip():
+            return
+        ran = not is_refusal(output)
+        executor = self.tale.actor(_EXECUTOR, "tool", "channel") or _EXECUTOR
+        self.tale.event(
+            place.at("/code_blocks"),
+            "C3",
+            code,
+            key=f"{message['id']}:code",
+            kind="code",
+            sender=source,
+            to=(Delivery(executor, "structural", delivered=ran),),
+            time=message.get("created_at"),
+            flags=() if ran else ("not_delivered",),
+        )
 
     def _unfinished(self, message: Message, place: Place) -> None:
         """Pieces of a message that never came in full; those of one that did are passed over."""
@@ -319,3 +350,8 @@ class Chat:
             return
         source = self.tale.actor(named(message["source"]))
         self.tale.event(place, "C6", text, key=key, kind="pieces", sender=source, flags=("truncated",))
+
+
+def _result(message: Message) -> dict[str, Any]:
+    result = message.get("result")
+    return result if isinstance(result, dict) else {}

@@ -1,15 +1,19 @@
 """Inspect samples as scripts: from the transcript of events, or from the messages where there is no transcript."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from earwitness.ingest.inspect_spans import ROOT, Spans, Step, steps_of
-from earwitness.ingest.script import Script, text
+from earwitness.ingest.script import Script, is_name, text
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import Flag, SightingKind
 
 _REFERENCES = ("attachment://", "tc://")
 _USER, _STORE = "user", "store"
+# Approvers: one is a person, one decides without looking.
+_HUMAN, _BLIND = "human", "auto"
+_NO_TOOL = re.compile(r"Tool .* not found", re.DOTALL)
 
 
 @dataclass
@@ -19,6 +23,9 @@ class Sample:
     Attributes:
         script: where everything goes.
         attachments: long texts by hash, which events only refer to.
+        refused: ids of tool calls that were not made: nobody approved of them, or there is no such tool.
+        replaced: ids of tool calls that an approver made with other arguments.
+        said: what was said -> its event, and who said it.
         calls: tool call id -> event of the arguments, and the tool or agent that was called.
     """
 
@@ -26,10 +33,12 @@ class Sample:
     attachments: dict[str, str]
     spans: Spans = field(default_factory=Spans)
     refused: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
     calls: dict[str, tuple[str, str, bool]] = field(default_factory=dict)
     shown: set[tuple[str, str, str]] = field(default_factory=set)
     stored: set[tuple[str, str]] = field(default_factory=set)
     answers: dict[str, str] = field(default_factory=dict)
+    said: dict[str, tuple[str, str]] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
 
     def whole(self, value: Any) -> Any:
@@ -48,7 +57,8 @@ def tell_events(sample: Sample, events: list[dict[str, Any]], pointer: str) -> N
     """Everything a transcript says."""
     steps = list(steps_of(events, pointer))
     sample.spans = Spans.of(steps)
-    sample.refused = frozenset(str(e.get("id")) for e, _, _ in steps if _error_type(e) == "approval")
+    sample.refused = _refused([step.event for step in steps])
+    sample.replaced = frozenset(_asked(s.event) for s in steps if _modified(s.event) is not None)
     last = next((s for s in reversed(steps) if s.event.get("event") == "model" and sample.spans.is_root(s)), None)
     for step in steps:
         teller = _TELLERS.get(str(step.event.get("event")))
@@ -74,9 +84,32 @@ def tell_messages(sample: Sample, messages: list[dict[str, Any]], pointer: str) 
             _show(sample, ROOT, message, step.pointer)
 
 
-def _error_type(event: dict[str, Any]) -> Any:
-    error = event.get("error")
-    return error.get("type") if event.get("event") == "tool" and isinstance(error, dict) else None
+def _refused(events: list[dict[str, Any]]) -> frozenset[str]:
+    """Ids of calls that were not made. A result that nobody approved of is one of a call that was."""
+    decided = [e for e in events if e.get("event") == "approval" and e.get("decision") in ("reject", "terminate")]
+    made = {_asked(e) for e in decided if e.get("stage") == "result"}
+    tools = [e for e in events if e.get("event") == "tool"]
+    unmade = {str(e.get("id")) for e in tools if _kind_of(e.get("error")) == "approval" or _is_missing(e.get("error"))}
+    return frozenset((unmade | {_asked(e) for e in decided}) - made)
+
+
+def _is_missing(error: Any) -> bool:
+    return _kind_of(error) == "parsing" and _NO_TOOL.fullmatch(str(error.get("message"))) is not None
+
+
+def _asked(approval: dict[str, Any]) -> str:
+    """The id of the call that an approval is of."""
+    call = approval.get("call")
+    return str(call.get("id")) if isinstance(call, dict) else ""
+
+
+def _modified(event: dict[str, Any]) -> Any:
+    """The arguments that an approver put in the place of a model's; None where there are none."""
+    given, instead = event.get("call"), event.get("modified")
+    if event.get("event") != "approval" or not (isinstance(given, dict) and isinstance(instead, dict)):
+        return None
+    changed = instead.get("arguments") != given.get("arguments") and event.get("stage") != "result"
+    return instead.get("arguments") if changed and event.get("decision") == "modify" else None
 
 
 def _content(sample: Sample, content: Any, *kinds: str) -> str:
@@ -133,15 +166,15 @@ def _speak(sample: Sample, step: Step, said: str, pointer: str, *, last: bool, b
     flags = _referring(sample, said)
     if last:
         script.actor(_USER, "user", evidence="channel")
-        script.event("C1", said, pointer, sender=actor, to=(_USER,), kind="output", time=time, flags=flags)
+        event = script.event("C1", said, pointer, sender=actor, to=(_USER,), kind="output", time=time, flags=flags)
     elif above and not beside:
         # A run under another agent's run answers to it.
         to = (Delivery(above, "structural"),)
-        sample.answers[said] = script.event(
-            "C2", said, pointer, sender=actor, to=to, kind="answer", time=time, flags=flags
-        )
+        event = script.event("C2", said, pointer, sender=actor, to=to, kind="answer", time=time, flags=flags)
+        sample.answers[said] = event
     else:
-        script.event("C6", said, pointer, sender=actor, kind="output", time=time, flags=flags)
+        event = script.event("C6", said, pointer, sender=actor, kind="output", time=time, flags=flags)
+    sample.said[said] = (event, actor)
 
 
 def _referring(sample: Sample, said: str) -> tuple[Flag, ...]:
@@ -153,7 +186,9 @@ def _call(sample: Sample, step: Step, call: dict[str, Any], pointer: str) -> Non
     actor, tool, name = sample.spans.actor(step), call["function"], str(call.get("id"))
     agent = sample.spans.delegates.get((step.event.get("span_id"), tool))
     sample.script.actor(agent or tool, "agent" if agent else "tool", evidence="span" if agent else "declared")
-    to = Delivery(agent or tool, "structural" if agent else "declared", delivered=name not in sample.refused)
+    to = Delivery(
+        agent or tool, "structural" if agent else "declared", delivered=name not in sample.refused | sample.replaced
+    )
     event = sample.script.event(
         "C2" if agent else "C3",
         sample.whole(call.get("arguments")) or {},
@@ -175,6 +210,7 @@ def _tool(sample: Sample, step: Step) -> None:
         else:
             script.actor(event["function"], "tool")
     call, source, agent = sample.calls.get(str(event.get("id")), (None, event.get("function"), False))
+    source = None if str(event.get("id")) in sample.refused else source
     error = event.get("error")
     said = _content(sample, event.get("result"), "text")
     if error:
@@ -233,6 +269,47 @@ def _log(sample: Sample, step: Step) -> None:
         sample.script.loss("failed_call", "sample stopped with an error")
 
 
+def _approval(sample: Sample, step: Step) -> None:
+    """Who was asked about a call saw it, and may have put other arguments in its place."""
+    event, script, time = step.event, sample.script, step.event.get("timestamp")
+    name = event.get("approver")
+    who = _USER if name == _HUMAN else name if is_name(name) and name != _BLIND else None
+    call: dict[str, Any] = event["call"] if isinstance(event.get("call"), dict) else {}
+    known = sample.calls.get(_asked(event))
+    told, tool = (known[0], known[1]) if known else (None, call.get("function"))
+    if who:
+        script.actor(who, "user" if who == _USER else "tool", evidence="channel" if who == _USER else "declared")
+        given = sample.whole(call.get("arguments"))
+        script.sighting(given, f"{step.pointer}/call/arguments", actor=who, kind="input", time=time, event=told)
+        script.sighting(
+            sample.whole(event.get("message")), f"{step.pointer}/message", actor=who, kind="input", time=time
+        )
+    instead = _modified(event)
+    if instead is not None:
+        at = f"{step.pointer}/modified/arguments"
+        content = sample.whole(instead)
+        script.event("C3", content, at, sender=who, to=(tool,) if tool else (), kind="tool_arguments", time=time)
+    if event.get("explanation") and event.get("decision") != "reject":  # what is rejected is answered with it
+        said, at = sample.whole(event["explanation"]), f"{step.pointer}/explanation"
+        script.event("C6", said, at, sender=who, kind="approval", time=time)
+
+
+def _score(sample: Sample, step: Step) -> None:
+    """Why a scorer decided as it did: words of its own, of its model, or the answer that it read."""
+    score, script = step.event.get("score"), sample.script
+    why = text(sample.whole(score.get("explanation"))) if isinstance(score, dict) else ""
+    chain = sample.spans.chain(step.event.get("span_id"))
+    scorer, at = chain[0]["name"] if chain else None, f"{step.pointer}/score/explanation"
+    if not why:
+        return
+    script.actor(scorer, "tool", evidence="span")
+    told, time = sample.said.get(why), step.event.get("timestamp")
+    if told is None:
+        script.event("C6", why, at, sender=scorer, kind="score", time=time)
+    elif told[1] != scorer:
+        script.sighting(why, at, actor=scorer, kind="input", time=time, event=told[0])
+
+
 def _sandbox(sample: Sample, step: Step) -> None:
     """What a tool did in its sandbox: where its result comes from, so a copy of it."""
     for key in ("cmd", "input", "output"):
@@ -251,6 +328,8 @@ def _given(sample: Sample, step: Step) -> None:
 
 _TELLERS = {
     "tool": _tool,
+    "approval": _approval,
+    "score": _score,
     "store": _store,
     "logger": _log,
     "info": _log,

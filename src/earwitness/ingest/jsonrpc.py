@@ -11,7 +11,19 @@ _TIMES = ("ts", "timestamp", "time")
 _DIRECTIONS = ("dir", "direction")
 _PEERS = ("server", "peer", "server_name", "url")
 _A2A_METHODS = frozenset(
-    ("SendMessage", "SendStreamingMessage", "GetTask", "ListTasks", "CancelTask", "SubscribeToTask")
+    (
+        "SendMessage",
+        "SendStreamingMessage",
+        "GetTask",
+        "ListTasks",
+        "CancelTask",
+        "SubscribeToTask",
+        "CreateTaskPushNotificationConfig",
+        "GetTaskPushNotificationConfig",
+        "ListTaskPushNotificationConfigs",
+        "DeleteTaskPushNotificationConfig",
+        "GetExtendedAgentCard",
+    )
 )
 _A2A_KINDS = frozenset(("message", "task", "status-update", "artifact-update"))
 _A2A_RESULTS = ("task", "message", "statusUpdate", "artifactUpdate")
@@ -70,15 +82,23 @@ def is_a2a(message: dict[str, Any]) -> bool | None:
         # Tasks of MCP go by `taskId`.
         params = message.get("params")
         task = method.startswith("tasks/") and not (isinstance(params, dict) and "taskId" in params)
-        return method.startswith(("message/", "agent/")) or method in _A2A_METHODS or task
+        return (
+            method.startswith(("message/", "agent/", "tasks/pushNotificationConfig/")) or method in _A2A_METHODS or task
+        )
     if not isinstance(result, dict) or not result:
         return None
     return (
         str(result.get("kind")) in _A2A_KINDS
-        or any(isinstance(result.get(k), dict) for k in _A2A_RESULTS)
+        or any(isinstance(result.get(k), dict) and not _is_mcp_task(k, result[k]) for k in _A2A_RESULTS)
         or {"id", "status"} <= result.keys()
         or {"name", "skills"} <= result.keys()
+        or "pushNotificationConfig" in result
     )
+
+
+def _is_mcp_task(key: str, task: dict[str, Any]) -> bool:
+    """Tasks of A2A go by `id`, and their status is an object."""
+    return key == "task" and "taskId" in task and isinstance(task.get("status"), str)
 
 
 def log_name(name: str) -> str:

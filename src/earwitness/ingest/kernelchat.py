@@ -4,13 +4,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from earwitness.ingest.kernelcalls import DONE, HANDOFF, Asked, Calls, summary_of
 from earwitness.ingest.record import Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import fingerprint, says_nothing
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
 from earwitness.schema.model import Delivery
 
 _TRANSFER = "transfer_to_"
+# What an agent is answered where a function failed.
+_FAILED = "An error occurred while invoking the function "
 _SUMMARY = "Task is completed with summary: "
 
 Message = dict[str, Any]
@@ -102,7 +107,7 @@ class KernelChat:
     _keys: set[tuple[str, ...]] = field(default_factory=set)
     _count: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _tools: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    _results: set[str] = field(default_factory=set)
+    _results: dict[str, str] = field(default_factory=dict)
     _authors: set[str | None] = field(default_factory=set)
     _last: Draft | None = None
 
@@ -139,7 +144,7 @@ class KernelChat:
         """Tell all messages, and the calls that only a filter saw in between."""
         messages = [message for message, _ in self.messages]
         self._authors = {named(m.get("name")) for m in messages if m["role"] == "assistant"}
-        self._results = {str(i.get("id")) for m in messages for i in items(m, "function_result")}
+        self._results = {str(i.get("id")): str(i.get("result")) for m in messages for i in items(m, "function_result")}
         self._spoke = {named(m.get("name")): n for n, m in enumerate(messages)}
         self._following = _following(messages)
         for author in sorted(name for name in self._authors if name):
@@ -225,12 +230,17 @@ class KernelChat:
             key=key,
             kind="request" if agent else "tool_arguments",
             sender=self.tale.actor(name),
-            to=(self._party(key),),
+            to=(replace(self._party(key), delivered=not self._is_missing(key)),),
             time=time_of(message),
+            flags=("not_delivered",) if self._is_missing(key) else (),
         )
         seen = self.calls.begin(key)
         if seen and key not in self._results:
             self.calls.answer(seen, key, self.tale.actor(name))
+
+    def _is_missing(self, key: str) -> bool:
+        """Whether there is no function that a call asked for."""
+        return is_refusal(self._results.get(key, ""))
 
     def _party(self, key: str) -> Delivery:
         tool, agent = self._tools[key]
@@ -279,9 +289,10 @@ class KernelChat:
             text,
             key=f"{key}:result",
             kind="answer" if agent else "tool_result",
-            sender=sender,
+            sender=None if self._is_missing(key) else sender,
             to=to,
             parent=key,
+            flags=("failed",) if self._is_missing(key) or text.startswith(_FAILED) else (),
         )
 
 

@@ -57,6 +57,7 @@ class Calls:
     _asked: dict[tuple[str, str], deque[Call]] = field(default_factory=dict)
     _called: dict[str, deque[Call]] = field(default_factory=dict)
     _returned: Call | None = None
+    _began: bool = False
 
     def inside(self) -> Call | None:
         """The innermost agent used as a plugin that is at work."""
@@ -130,6 +131,7 @@ class Calls:
 
     def begins(self, name: str, caller: str | None) -> None:
         """A function begins; one that no model asked for was called by the program."""
+        self._began = True
         waiting = self._called.get(name)
         if waiting:
             self.running.append(waiting.popleft())
@@ -194,7 +196,10 @@ class Calls:
         )
 
     def close(self) -> None:
-        """The end of the log: results that no message gave in full."""
+        """The end of the log: results that no message gave in full, and calls that a filter kept from being made."""
+        for call in [call for waiting in self._called.values() for call in waiting] if self._began else []:
+            if call.request and not call.handoff:
+                call.request.refuse()
         for call in self.every:
             if call.answer and not call.whole:
                 self.tale.lose("truncated", "C4", _CUT, call.answer.place)

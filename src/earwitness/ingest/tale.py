@@ -66,7 +66,7 @@ class Draft(Aside):
     attributes: dict[str, Any] | None = None
 
     def refuse(self) -> None:
-        """It reached nobody."""
+        """It reached nobody: there is no such tool, say, or somebody forbade the call."""
         if "not_delivered" not in self.flags:
             self.to = [Delivery(d.actor, d.grade, delivered=False) for d in self.to]
             self.flags = (*self.flags, "not_delivered")

@@ -18,6 +18,7 @@ from earwitness.ingest.items import (
     is_withheld,
     output_item,
 )
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.identity import clean_name, hands_off
 from earwitness.ingest.spans.messages import read_messages
@@ -26,8 +27,6 @@ from earwitness.schema.words import Flag
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "human", "model"})
 ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"})
-# What the OpenAI Agents SDK gives back for a call that a human did not allow.
-_NOT_ALLOWED = "Tool execution was not approved."
 _LONGEST_NAME = 1 << 10
 
 
@@ -65,7 +64,7 @@ class Talk:
         self._unnamed: deque[tuple[str | None, str]] = deque()
         self._calls = 0
         self._callee: str | None = None
-        self._refusals = {_NOT_ALLOWED}
+        self._refusals: set[str] = set()
         self._refused: set[str] = set()
         self._nested: list[tuple[str, At]] = []
 
@@ -183,7 +182,7 @@ class Talk:
         self._recall(target)
 
     def _is_refusal(self, call_id: str | None, text: str) -> bool:
-        return text in self._refusals or call_id in self._refused
+        return text in self._refusals or call_id in self._refused or is_refusal(text)
 
     def _item(self, raw: dict[str, Any], at: At) -> bool:
         """A call of a tool that is no function, or what came of one."""

@@ -14,6 +14,7 @@ Order: file order; times where the log writes them.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +27,11 @@ from earwitness.schema.words import Channel
 _CLIENT, _SERVER = "client", "server"
 _SENDS = frozenset(("message/send", "message/stream", "SendMessage", "SendStreamingMessage"))
 _FAILED = frozenset(("failed", "rejected", "TASK_STATE_FAILED", "TASK_STATE_REJECTED"))
+# After these nothing more of an artifact comes.
+_ENDS = frozenset(("completed", "canceled", "input-required", "auth-required", *_FAILED))
+_SUBSCRIBES = frozenset(("tasks/pushNotificationConfig/set", "CreateTaskPushNotificationConfig"))
+# What only ties records together.
+_TRACING = frozenset(("traceparent", "tracestate", "baggage"))
 _RESULTS = {"task": "task", "message": "message", "statusUpdate": "status-update", "artifactUpdate": "artifact-update"}
 
 
@@ -49,9 +55,10 @@ class _Reader:
         self.scripts = Scripts()
         self.waiting: dict[tuple[str | None, str], tuple[Call, Place]] = {}
         self.contexts: dict[str, str] = {}  # of tasks
+        self.asked: dict[tuple[str | None, str], str | None] = {}  # contexts of calls
         self.names: dict[str | None, str] = {}  # of servers, from their cards
         self.said: dict[tuple[str, ...], str] = {}
-        self.chunks: dict[tuple[str, str, str], list[str]] = {}
+        self.chunks: dict[tuple[str, str, str], _Chunks] = {}
 
     def feed(self, record: Record) -> Iterable[Emit]:
         call = unwrap(record.value)
@@ -70,12 +77,8 @@ class _Reader:
                 self._send(call, place, None)
             except MALFORMED as error:
                 yield Skip("unparseable", f"no A2A message as known: {type(error).__name__}", place)
-        for (trace, name, server), parts in self.chunks.items():
-            script = self.scripts.of(trace)
-            script.event(
-                "C7", "".join(parts), sender=server, to=(_CLIENT,), id=name, kind="artifact", flags=("truncated",)
-            )
-            script.loss("truncated", "streamed artifact without its last chunk", "C7")
+        for key in list(self.chunks):
+            self._whole(self.scripts.of(key[0]), key, "", None)
         yield from self.scripts.told()
 
     def _tell(self, call: Call, place: Place) -> str | None:
@@ -88,6 +91,8 @@ class _Reader:
             else:
                 self.waiting[(call.peer, str(message.get("id")))] = (call, place)
             return None
+        if message.get("method") in _SUBSCRIBES:
+            return self._subscribe(call, place, message.get("params"))
         if "method" in message:
             return "call without a message"
         if "error" in message:
@@ -109,16 +114,37 @@ class _Reader:
     def _send(self, call: Call, place: Place, context: str | None) -> None:
         message = call.message["params"]["message"]
         context = message.get("contextId") or context or self.contexts.get(str(message.get("taskId")))
+        self.asked[call.peer, str(call.message.get("id"))] = context
         script = self._script(call, place, context)
-        self._message(script, call, message, "/params/message", _CLIENT, "message")
+        fresh = self._message(script, call, message, "/params/message", _CLIENT, "message")
+        params = call.message["params"]
+        push = (params.get("configuration") or {}).get("pushNotificationConfig")
+        for key, beside in (("metadata", _telling(params.get("metadata"))), ("configuration", push)) if fresh else ():
+            self._beside(script, call, beside, f"/params/{key}", (_CLIENT, self._server(call)))
+
+    def _subscribe(self, call: Call, place: Place, params: Any) -> str | None:
+        """Where the remote agent is to send its news, and what it shows there as a proof."""
+        task = str(params.get("taskId") or params.get("parent")).removeprefix("tasks/")
+        script = self._script(call, place, self.contexts.get(task))
+        self._beside(script, call, params, "/params", (_CLIENT, self._server(call)))
+        return None
+
+    def _beside(self, script: Script, call: Call, said: Any, pointer: str, ends: tuple[str, str]) -> None:
+        """What goes along with a message."""
+        if said:
+            script.event("C2", said, pointer, sender=ends[0], to=(ends[1],), kind="metadata", time=call.time)
 
     def _message(
         self, script: Script, call: Call, message: dict[str, Any], pointer: str, sender: str, kind: str
-    ) -> None:
-        """A message the first time it is met; a sighting of the caller from then on."""
+    ) -> bool:
+        """A message the first time it is met; a sighting of the caller from then on. True says it is the first time."""
         key = (script.trace, "message", sender, str(message.get("messageId") or _parts(message["parts"])))
         receiver = self._server(call) if sender == _CLIENT else _CLIENT
+        fresh = key not in self.said
         self._say(script, key, "C2", message["parts"], f"{pointer}/parts", (sender, receiver), kind, call.time)
+        if fresh:
+            self._beside(script, call, _telling(message.get("metadata")), f"{pointer}/metadata", (sender, receiver))
+        return fresh
 
     def _say(
         self,
@@ -155,7 +181,7 @@ class _Reader:
         waiting = self.waiting.pop((call.peer, str(call.message.get("id"))), None)
         if waiting:
             self._send(*waiting, None)
-        script = self._script(call, place, None)
+        script = self._script(call, place, self.asked.get((call.peer, str(call.message.get("id")))))
         script.loss("failed_call", "call of a remote agent", "C2")
         if said := problem.get("message"):
             server = self._server(call)
@@ -173,7 +199,7 @@ class _Reader:
             return "agent card"
         if not kind:
             return "answer without content"
-        context = self._context(body)
+        context = self._context(body) or self.asked.get((call.peer, str(call.message.get("id"))))
         self._answered(call, context)
         script = self._script(call, place, context)
         if kind == "message":
@@ -201,28 +227,70 @@ class _Reader:
             sender = _CLIENT if str(message.get("role")).lower() in ("user", "role_user") else server
             self._message(script, call, message, f"{at}/history/{n}", sender, "message")
         for n, artifact in enumerate(task.get("artifacts") or []):
-            key = (script.trace, "artifact", str(artifact.get("artifactId")), _parts(artifact["parts"]))
+            key = (script.trace, "artifact", str(artifact.get("artifactId")), _joined(artifact["parts"]))
             pointer = f"{at}/artifacts/{n}/parts"
             self._say(script, key, "C7", artifact["parts"], pointer, (server, _CLIENT), "artifact", call.time)
         status = task.get("status") or {}
+        if str(status.get("state")).removeprefix("TASK_STATE_").lower().replace("_", "-") in _ENDS:
+            for open_key in [k for k in self.chunks if k[0] == script.trace and not self.chunks[k].more]:
+                self._whole(script, open_key, "", call.time)
         if status.get("message"):
             self._message(script, call, status["message"], f"{at}/status/message", server, "status")
         if status.get("state") in _FAILED:
             script.loss("failed_call", "task of a remote agent", "C2")
 
     def _chunk(self, script: Script, call: Call, update: dict[str, Any], at: str) -> None:
-        """Chunks of an artifact wait until the last; then they are one artifact."""
+        """Chunks of an artifact wait until the last; then they are one artifact.
+
+        What says neither that it goes on nor that it ends may be all of it, or the first chunk: 1.0 leaves out what is
+        false. That waits, too.
+        """
         artifact, server = update["artifact"], self._server(call)
         key = (script.trace, str(artifact.get("artifactId")), server)
-        if not update.get("append"):
-            self.chunks.pop(key, None)
-        parts = self.chunks.setdefault(key, [])
-        parts.append(_parts(artifact["parts"]))
-        if update.get("lastChunk") or ("append" not in update and "lastChunk" not in update):
-            whole = [{"text": "".join(self.chunks.pop(key))}]
-            said = (script.trace, "artifact", key[1], whole[0]["text"])
-            pointer = f"{at}/artifact/parts"
-            self._say(script, said, "C7", whole, pointer, (server, _CLIENT), "artifact", call.time)
+        if not update.get("append") and key in self.chunks:
+            if self.chunks[key].more:
+                del self.chunks[key]
+            else:
+                self._whole(script, key, f"{at}/artifact/parts", call.time)
+        chunks = self.chunks.setdefault(key, _Chunks())
+        chunks.parts += artifact["parts"]
+        chunks.text += _parts(artifact["parts"])
+        chunks.more = "append" in update or "lastChunk" in update
+        if update.get("lastChunk"):
+            chunks.more = False
+            self._whole(script, key, f"{at}/artifact/parts", call.time)
+
+    def _whole(self, script: Script, key: tuple[str, str, str], pointer: str, time: Time | None) -> None:
+        """Tell the chunks of an artifact as one, or that they never ended."""
+        chunks = self.chunks.pop(key)
+        if chunks.more:
+            script.event(
+                "C7", chunks.text, sender=key[2], to=(_CLIENT,), id=key[1], kind="artifact", flags=("truncated",)
+            )
+            script.loss("truncated", "streamed artifact without its last chunk", "C7")
+            return
+        said = (script.trace, "artifact", key[1], _joined(chunks.parts))
+        whole = chunks.parts if len(chunks.parts) == 1 else [{"text": chunks.text}]
+        self._say(script, said, "C7", whole, pointer, (key[2], _CLIENT), "artifact", time)
+
+
+@dataclass
+class _Chunks:
+    """The pieces of an artifact so far; `more` says that another must come."""
+
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    text: str = ""
+    more: bool = False
+
+
+def _telling(metadata: Any) -> dict[str, Any]:
+    """Metadata without what only ties records together."""
+    return {k: v for k, v in metadata.items() if k not in _TRACING} if isinstance(metadata, dict) else {}
+
+
+def _joined(parts: list[dict[str, Any]]) -> str:
+    """The same for an artifact in chunks and for the task that holds it as parts."""
+    return "".join(_part(part) for part in parts)
 
 
 def _kind_of(result: dict[str, Any]) -> str | None:

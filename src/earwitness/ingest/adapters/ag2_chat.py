@@ -190,7 +190,7 @@ class _Reader:
         unmade = refuse_unmade(tale, key, text)
         sender = None if unmade else tale.actor(named(tool), "tool")
         to = (Delivery(self._actor(caller) or caller, "declared"),) if caller else ()
-        flags: tuple[Any, ...] = ("failed",) if text.startswith("Error:") else ()
+        flags: tuple[Any, ...] = ("failed",) if unmade or text.startswith("Error:") else ()
         kind = "tool_result"
         tale.event(where, "C4", text, key=f"{key}:result", kind=kind, sender=sender, to=to, flags=flags, parent=key)
         if holder and holder not in (author, caller):

@@ -30,14 +30,20 @@ _TOLD = {
     "ToolResultEvent",
     "ToolErrorEvent",
     "ToolNotFoundEvent",
-    "TaskStarted",
-    "TaskCompleted",
     "HumanInputRequest",
     "ToolApprovalRequest",
     "HumanMessage",
+    "DrainedModelRequest",
+    "ModelReasoning",
+    "TaskStarted",
+    "TaskCompleted",
+    "TaskFailed",
 }
 # Providers' own tools have events of other names, which end in these.
 _ALIKE = ("ToolCallEvent", "ToolResultEvent")
+_RESULTS = ("ToolResultEvent", "ToolErrorEvent", "ToolNotFoundEvent")
+# A human is asked for words, or to allow a call.
+_ASKING = {"HumanInputRequest": "question", "ToolApprovalRequest": "confirmation"}
 _YES = frozenset(("y", "yes", "1", "always"))
 _COPIES = {"ToolCallsEvent", "ToolResultsEvent", "ModelMessage"}
 _STREAM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-z])[0-9a-f]{8}(?![0-9a-z])")
@@ -142,7 +148,7 @@ class _Tree:
         calls = {str(s.data.get("id")): s for s in steps if s.kind == "ToolCallEvent"}
         self.unmade |= _unmade(steps)
         for step in steps:
-            if step.kind == "ModelRequest":
+            if step.kind in ("ModelRequest", "DrainedModelRequest"):
                 self._request(step, agent, parent)
             elif step.kind == "ModelResponse":
                 last = self._words(step, agent) or last
@@ -150,26 +156,33 @@ class _Tree:
                 self._ask(step, agent, tasks.get(str(step.data.get("id"))))
             elif step.kind == "TaskStarted":
                 self._descend(step, agent, done.get(str(step.data.get("task_id"))))
-            elif step.kind in ("HumanInputRequest", "ToolApprovalRequest"):
-                self._show(step, agent)
-            elif step.kind == "HumanMessage":
-                text = said(step.data.get("content")) or ""
-                self.tale.sighting(step.place.at("/content"), text, None, "input", time=step.time)
-            else:
+            elif step.kind in _RESULTS:
                 call = str(step.data.get("parent_id"))
                 self._answer(step, agent, calls.get(call), tasks.get(call))
+            elif step.kind != "TaskCompleted":
+                self._aside(step, agent)
         return last
+
+    def _aside(self, step: _Step, agent: str) -> None:
+        """What is said to a person or by one, thoughts, and tasks that failed."""
+        key, text = f"{step.kind}{step.place.source}:{step.place.line}", said(step.data.get("content"))
+        if step.kind == "TaskFailed":
+            self.tale.lose("failed_call", "C2", "a task that failed", step.place)
+        elif text is None:
+            return
+        elif step.kind == "HumanMessage":
+            self.tale.sighting(step.place.at("/content"), text, agent, "initial", time=step.time)
+        elif step.kind in _ASKING:
+            to = (Delivery(self.tale.actor(USER, "user", "structural") or USER, _STRUCTURAL),)
+            at, kind = step.place.at("/content"), _ASKING[step.kind]
+            self.tale.event(at, "C1", text, key=key, kind=kind, sender=agent, to=to, time=step.time)
+        else:
+            at = step.place.at("/content")
+            self.tale.event(at, "C6", text, key=key, kind="reasoning", sender=agent, time=step.time)
 
     def _request(self, step: _Step, agent: str, parent: str | None) -> None:
         for text in _parts(step.data):
             self.tale.sighting(step.place, text, agent, "initial" if parent is None else "input", time=step.time)
-
-    def _show(self, step: _Step, agent: str) -> None:
-        """A human is asked for words, or to allow a call."""
-        user = self.tale.actor(USER, "user", "structural") or USER
-        key, to = f"h{step.place.source}:{step.place.line}", (Delivery(user, "structural"),)
-        text, where = said(step.data.get("content")) or "", step.place.at("/content")
-        self.tale.event(where, "C1", text, key=key, kind="confirmation", sender=agent, to=to, time=step.time)
 
     def _words(self, step: _Step, agent: str) -> Draft | None:
         """What the model said; words beside calls are thoughts."""
@@ -238,14 +251,15 @@ class _Tree:
         )
         if call is not None and sender == _STORE:
             channel, kind, sender = _store_of(said(call.data.get("arguments")) or "{}", "result", "read")
-        self.tale.actor(sender, _KINDS[channel])
+        sender = "" if key in self.unmade else sender
+        self.tale.actor(sender or None, _KINDS[channel])
         self.tale.event(
             step.place.at("/result"),
             channel,
             text,
             key=f"{key}:result",
             kind=kind,
-            sender=None if key in self.unmade else sender,
+            sender=sender or None,
             to=(Delivery(agent, _STRUCTURAL if task else _DECLARED),),
             time=step.time,
             flags=("failed",) if step.kind in ("ToolErrorEvent", "ToolNotFoundEvent") else (),

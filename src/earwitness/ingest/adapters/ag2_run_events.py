@@ -140,6 +140,7 @@ class _Reader:
     def _give_back(self, tale: Tale, key: str, text: str, place: Place, *, failed: bool) -> None:
         caller, tool, _ = self.calls.get(key, (None, "", ""))
         unmade = refuse_unmade(tale, key, text)
+        failed = failed or unmade
         tale.event(
             place,
             "C4",

@@ -15,10 +15,15 @@ Order: file order; no times.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from earwitness.ingest.chronicle import name_of, run_name, text_of
+from earwitness.ingest.chronicle import USER, name_of, run_name, text_of
 from earwitness.ingest.llamaindex.messages import ToolUse, objects, text, tool_uses
 from earwitness.ingest.llamaindex.telling import Story
 from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
+
+# Events of the library itself that hold no agent.
+_ASKED, _GIVEN, _MODELLED = "InputRequiredEvent", "HumanResponseEvent", "AgentStreamStructuredOutput"
+_FAILED = ("WorkflowFailedEvent", "StepFailedEvent", "WorkflowTimedOutEvent")
+_OWN = (_ASKED, _GIVEN, _MODELLED, *_FAILED, "WorkflowCancelledEvent")
 
 
 class _LlamaIndexStream:
@@ -30,7 +35,8 @@ class _LlamaIndexStream:
             return False
         if "qualified_name" in value and isinstance(value.get("value"), dict):
             return "__is_pydantic" in value or "types" in value
-        return _shape(value, str(value.get("event") or value.get("type"))) != "custom"
+        name = value.get("event") or value.get("type")
+        return _shape(value, str(name)) != "custom" or (name in _OWN and isinstance(name, str))
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)
@@ -50,7 +56,15 @@ class _Reader:
         if self.story is None:
             self.story = Story(run_name(self.context))
             yield self.story.head(record.place)
-        tell = {"input": _input, "output": _output, "call": _call, "result": _result, "stop": _stop}.get(shape)
+        if name in _FAILED:
+            yield self.story.book.loss(place, "failed_call", None, "a step or a workflow failed")
+        tell = _PEOPLE.get(name) or {
+            "input": _input,
+            "output": _output,
+            "call": _call,
+            "result": _result,
+            "stop": _stop,
+        }.get(shape)
         if tell:
             yield from tell(self.story, event, place)
         else:
@@ -110,8 +124,11 @@ def _use(call: dict[str, Any]) -> ToolUse:
     return ToolUse(str(call.get("tool_id")), name_of(call.get("tool_name")) or "tool", call.get("tool_kwargs"))
 
 
-def _call(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:
+def _call(story: Story, event: dict[str, Any], place: Place) -> Iterator[Emit]:
     use = _use(event)
+    if use.id in story.calls:  # a tool that waited for the user is called anew
+        yield Skip("duplicate", "a call that was read before", place)
+        return
     agent = story.callers.setdefault(use.id, (None, use.tool))[0]
     yield from story.call(agent, use, place.at("/tool_kwargs"))
 
@@ -134,9 +151,34 @@ def _stop(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:
     agent = name_of(result.get("current_agent_name")) if isinstance(result, dict) else None
     message = result.get("response") if isinstance(result, dict) else None
     content = text(message) if isinstance(message, dict) else text_of(result)
+    modelled = text_of(result.get("structured_response")) if isinstance(result, dict) else ""
+    if not story.book.said(agent, modelled):
+        at = place.at("/result/structured_response")
+        yield from story.book.event(at, "C1", modelled, sender=agent, to=(USER,), kind="result")
     if story.waiting is None and not story.book.said(agent, content):
         story.waiting = (agent, content, place.at("/result"), None)
     yield from story.end()
 
+
+def _dynamic(event: dict[str, Any], key: str) -> str:
+    """A field of an event whose class declares none."""
+    data = event.get("_data")
+    return text_of((data if isinstance(data, dict) else event).get(key))
+
+
+def _ask_user(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:
+    return story.book.event(place, "C1", _dynamic(event, "prefix"), to=(USER,), kind="question")
+
+
+def _user_says(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:
+    return story.book.shown(place, None, _dynamic(event, "response"), "initial")
+
+
+def _structured(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:
+    agent = story.waiting[0] if story.waiting else None
+    return story.book.event(place, "C1", text_of(event.get("output")), sender=agent, to=(USER,), kind="result")
+
+
+_PEOPLE = {_ASKED: _ask_user, _GIVEN: _user_says, _MODELLED: _structured}
 
 ADAPTER = _LlamaIndexStream()

@@ -18,11 +18,13 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from earwitness.ingest.jsonrpc import Call, is_a2a, log_name, unwrap
 from earwitness.ingest.jsontext import DecodeError, decode
-from earwitness.ingest.record import Context, Emit, Record, Skip
+from earwitness.ingest.record import Context, Emit, Made, Record, Skip
 from earwitness.ingest.script import MALFORMED, Script, Scripts, digest, is_name, text
-from earwitness.schema.model import Time
+from earwitness.schema.model import Delivery, Event, Time
 from earwitness.schema.words import Channel
 
 _PREFIX = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z?) \[(?P<a>[^\]]+)\] \[(?P<b>[^\]]+)\] (?P<said>.*)", re.DOTALL)
@@ -35,7 +37,17 @@ _CUT = re.compile(r"\.\.\.\[\d+ chars truncated\]\.\.\.")
 _CLIENT = "client"
 # Requests of the client whose answers say something: method, key of the name in `params`.
 _ASKED = {"tools/call": "name", "resources/read": "", "prompts/get": "name", "completion/complete": ""}
-_LOGS = frozenset(("notifications/message", "notifications/progress", "notifications/cancelled"))
+_LOGS = frozenset(
+    ("notifications/message", "notifications/progress", "notifications/cancelled", "notifications/tasks/status")
+)
+# A call made as a task is answered with the task; what it gave is asked for by the name of that.
+_LATER = "tasks/result"
+# What servers ask of the client, and on which channel the client answers; an error says that nobody was asked.
+_FROM_SERVER: dict[str, Channel] = {"sampling/createMessage": "C2", "elicitation/create": "C3", "roots/list": "C3"}
+# The answers of the SDKs where a server does not have the tool.
+_NO_TOOL = re.compile(
+    r"(?:MCP error -3260[12]: )?(?:Unknown tool: (?P<a>.+)|Tool '?(?P<b>\S+?)'? not found)", re.DOTALL
+)
 
 
 class _McpLog:
@@ -64,6 +76,9 @@ class _Reader:
         self.begun = False
         # (server, asked by the client, id) -> method, who is asked, event
         self.waiting: dict[tuple[str | None, bool, str], tuple[str, str | None, str | None]] = {}
+        # What was asked, until the answer says whether anybody was.
+        self.held: dict[str, Made] = {}
+        self.tasks: dict[tuple[str | None, str], tuple[str | None, str | None]] = {}
 
     def feed(self, record: Record) -> Iterable[Emit]:
         # A log has no name but that of its file, which others may have, too.
@@ -79,6 +94,7 @@ class _Reader:
         return self.scripts.told()
 
     def finish(self) -> Iterable[Emit]:
+        self.scripts.of(self.trace).made.extend(self.held.values())
         lost = sum(1 for method, _, _ in self.waiting.values() if method in _ASKED)
         if lost and self.begun:
             script = self.scripts.of(self.trace)
@@ -142,7 +158,7 @@ class _Reader:
         script.actor(self.client)
 
     def _log(self, script: Script, call: Call, params: dict[str, Any]) -> str | None:
-        said = params.get("data") or params.get("message") or params.get("reason")
+        said = params.get("data") or params.get("message") or params.get("reason") or params.get("statusMessage")
         if not said:
             return "progress without text"
         script.actor(call.peer, "tool")
@@ -151,17 +167,34 @@ class _Reader:
         return None
 
     def _request(self, script: Script, call: Call, method: str, params: dict[str, Any]) -> str | None:
-        by_client = call.from_client if call.from_client is not None else not method.startswith(("sampl", "elicit"))
+        by_client = call.from_client if call.from_client is not None else method not in _FROM_SERVER
         target, event = None, None
         if method in _ASKED:
             target = _tool(call.peer, method, params)
-            event = self._ask(script, call, method, params, target)
+            event = self._hold(script, self._ask(script, call, method, params, target))
+        elif method == _LATER:
+            target, event = self.tasks.get((call.peer, str(params.get("taskId"))), (None, None))
+            self.waiting[(call.peer, by_client, str(call.message["id"]))] = (method, target, event)
+            return "protocol message"
         elif method == "sampling/createMessage":
-            event = self._from_server(script, call, "C2", params, self.client)
+            event = self._hold(script, self._from_server(script, call, "C2", params, self.client))
         elif method == "elicitation/create":
-            event = self._from_server(script, call, "C1", params.get("message"), "user")
+            words = "\n".join(text(params[k]) for k in ("message", "url") if params.get(k))
+            event = self._hold(script, self._from_server(script, call, "C1", words, "user"))
         self.waiting[(call.peer, by_client, str(call.message["id"]))] = (method, target, event)
         return None if event else "protocol message"
+
+    def _hold(self, script: Script, event: str) -> str:
+        self.held[event] = _made(script.made.pop())
+        return event
+
+    def _release(self, script: Script, event: str | None, to: tuple[Delivery, ...] | None = None) -> None:
+        """Tell what was asked, now that it is answered; to others than were meant, if the answer says so."""
+        made = self.held.pop(event or "", None)
+        if made and to is not None and isinstance(made.item, Event):
+            flags = made.item.flags if all(d.delivered for d in to) else (*made.item.flags, "not_delivered")
+            made = Made(replace(made.item, to=to, flags=flags), made.place)
+        script.made.extend([made] if made else [])
 
     def _ask(self, script: Script, call: Call, method: str, params: dict[str, Any], tool: str) -> str:
         script.actor(self.client, evidence="channel" if self.client == _CLIENT else "declared")
@@ -187,39 +220,52 @@ class _Reader:
         sides = _asking_sides(call)
         asked = next((k for s in sides if (k := (call.peer, s, name)) in self.waiting), None)
         method, target, event = self.waiting.pop(asked) if asked else ("", None, None)
-        if method in _ASKED or not method:
+        if method in _ASKED or method == _LATER or not method:
             return self._result(script, call, target, event)
         problem = call.message.get("error")
+        self._release(script, event, self._unasked(method) if problem else None)
         if isinstance(problem, dict) and problem.get("message"):
             script.actor(call.peer, "tool")
             at = f"{call.inner}/error"
-            script.event(
-                "C6", problem["message"], at, sender=call.peer, kind="error", time=call.time, flags=("failed",)
-            )
+            refused = method in _FROM_SERVER
+            sender, to = (self.client, (call.peer,) if call.peer else ()) if refused else (call.peer, ())
+            said = problem["message"]
+            script.event("C6", said, at, sender=sender, to=to, kind="error", time=call.time, flags=("failed",))
             return None
         result, at = call.message.get("result") or {}, f"{call.inner}/result"
-        if method in ("sampling/createMessage", "elicitation/create") and result.get("content"):
-            channel: Channel = "C2" if method.startswith("sampl") else "C3"
-            said, to = _said(result["content"]), (call.peer,) if call.peer else ()
-            script.event(channel, said, at, sender=self.client, to=to, kind=method, parent=event, time=call.time)
+        given = result.get("content") or result.get("roots") if method in _FROM_SERVER else None
+        if given:
+            said, to = _said(given), (call.peer,) if call.peer else ()
+            script.event(
+                _FROM_SERVER[method], said, at, sender=self.client, to=to, kind=method, parent=event, time=call.time
+            )
             return None
         shown = result.get("instructions") if method == "initialize" else result.get("tools")
         script.sighting(shown, at, actor=self.client, time=call.time)
         return None if shown else "protocol message"
 
+    def _unasked(self, method: str) -> tuple[Delivery, ...]:
+        """Where the client refuses, its user or model was not shown what the server asked."""
+        name = "user" if method == "elicitation/create" else self.client
+        return (Delivery(name, delivered=False),)
+
     def _result(self, script: Script, call: Call, tool: str | None, event: str | None) -> str | None:
         problem, result = call.message.get("error"), call.message.get("result") or {}
         said = text(problem.get("message")) if isinstance(problem, dict) else _result_text(result)
+        failed = bool(problem) or bool(result.get("isError"))
+        missing = failed and tool is not None and _is_missing(said, tool)
+        self._release(script, event, _instead(script, call.peer, tool or "") if missing else None)
+        if isinstance(result.get("task"), dict):
+            self.tasks[call.peer, str(result["task"].get("taskId"))] = (tool, event)
         if not said:
             return "answer without content"
-        failed = bool(problem) or bool(result.get("isError"))
         if failed:
             script.loss("failed_call", "tool call", "C4")
         script.event(
             "C4",
             said,
             f"{call.inner}/{'error' if problem else 'result'}",
-            sender=tool,
+            sender=call.peer if missing else tool,
             to=(self.client,),
             kind="tool_result",
             time=call.time,
@@ -227,6 +273,23 @@ class _Reader:
             flags=("failed",) if failed else (),
         )
         return None
+
+
+def _made(emit: Emit) -> Made:
+    assert isinstance(emit, Made)
+    return emit
+
+
+def _is_missing(said: str, tool: str) -> bool:
+    """Whether a server says that it has no such tool."""
+    found = _NO_TOOL.fullmatch(said)
+    return found is not None and tool.endswith(found["a"] or found["b"])
+
+
+def _instead(script: Script, server: str | None, tool: str) -> tuple[Delivery, ...]:
+    """Who got a call of a tool that is not there: the server, whose name may not be known."""
+    script.actor(server, "tool")
+    return (Delivery(server),) if server else (Delivery(tool, delivered=False),)
 
 
 def _asking_sides(call: Call) -> list[bool]:

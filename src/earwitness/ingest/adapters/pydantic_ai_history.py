@@ -15,6 +15,7 @@ from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
 from earwitness.ingest.record import Context, Emit, Record, Skip
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import as_text, fingerprint_of
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel, Flag
@@ -23,8 +24,6 @@ _OBSERVABLE: tuple[Channel, ...] = ("C1", "C3", "C4", "C6")
 _AGENT = "assistant"
 _CALLS = ("tool-call", "builtin-tool-call", "native-tool-call")
 _RETURNS = ("tool-return", "builtin-tool-return", "native-tool-return")
-# The model asked for a tool that the agent does not have.
-_NO_TOOL = "Unknown tool name: "
 _FILES = ("image-url", "audio-url", "video-url", "document-url", "binary", "file")
 
 
@@ -129,7 +128,7 @@ def _retry(told: Dialogue, part: dict[str, Any], at: At) -> None:
     """What a tool, or the check of an output, objected."""
     text = as_text(part.get("content"))
     if part.get("tool_name"):
-        call_id, tool, missing = part.get("tool_call_id"), part["tool_name"], text.startswith(_NO_TOOL)
+        call_id, tool, missing = part.get("tool_call_id"), part["tool_name"], is_refusal(text)
         told.result(call_id, text, at, agent=_AGENT, tool=tool, flags=("failed",), denied=missing)
     else:
         told.think(None, text, at, kind="retry")

@@ -86,7 +86,7 @@ class _Reader:
 
         def tell() -> None:
             tale, hearers = run.tale, list(run.members) if topic else [to.name if to else ""]
-            if by is None:
+            if by is None or _of_user(message):
                 for name in hearers:
                     tale.sighting(place, text, tale.actor(name), "initial")
                 return
@@ -141,6 +141,11 @@ class _Reader:
                 run.tale.lose("content_missing", "C1", lost, run.tale.place)
             yield from run.tale.items()
         self.runs.clear()
+
+
+def _of_user(message: dict[str, Any]) -> bool:
+    """Whether an actor passes on what a person said: a model's answers have the names of their agents."""
+    return message["role"] == "user" and named(message.get("name")) is None
 
 
 def _party(raw: Any) -> Party | None:

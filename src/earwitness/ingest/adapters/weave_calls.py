@@ -84,6 +84,8 @@ def _kind(declared: Any, name: str, inputs: dict[str, Any]) -> str:
     return (
         "tool"
         if name.endswith((".tool", "_tool"))
+        else "evaluator"
+        if name.endswith(".score")  # the method of every scorer
         else "agent"
         if name.endswith(("agent", "Agent", "Agent.run"))
         else "op"

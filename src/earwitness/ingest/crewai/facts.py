@@ -32,11 +32,12 @@ KEPT: dict[str, tuple[str, ...]] = {
     "agent_reasoning_completed": ("plan",),
     "agent_reasoning_failed": ("error",),
     "tool_usage_started": ("tool_name", "tool_args"),
-    "tool_usage_finished": ("tool_name", "output"),
+    "tool_usage_finished": ("tool_name", "output", "failure"),
     "tool_usage_error": ("tool_name", "error"),
     "tool_validate_input_error": ("tool_name", "error"),
     "tool_selection_error": ("tool_name", "error"),
     "tool_execution_error": ("tool_name", "error"),
+    "tool_failure_detected": ("tool_name", "failure"),
     "memory_query_started": ("query",),
     "memory_query_completed": ("results",),
     "memory_query_failed": ("error",),
@@ -50,6 +51,16 @@ KEPT: dict[str, tuple[str, ...]] = {
     "method_execution_started": ("method_name", "state", "params"),
     "method_execution_finished": ("method_name", "state", "result"),
     "method_execution_failed": ("method_name", "error"),
+    "flow_failed": ("flow_name", "error"),
+    "llm_guardrail_started": (),
+    "llm_guardrail_completed": ("guardrail_name", "success", "error"),
+    "human_feedback_requested": ("method_name", "output", "message"),
+    "human_feedback_received": ("method_name", "feedback"),
+    "flow_input_requested": ("method_name", "message"),
+    "flow_input_received": ("method_name", "response"),
+    "a2a_message_sent": ("message", "message_id", "endpoint", "a2a_agent_name"),
+    "a2a_response_received": ("response", "status", "endpoint", "a2a_agent_name"),
+    "a2a_connection_error": ("error", "endpoint", "a2a_agent_name"),
 }
 IGNORED = frozenset(
     {
@@ -66,7 +77,13 @@ IGNORED = frozenset(
         "knowledge_retrieval_started",
         "checkpoint_started",
         "checkpoint_completed",
-        "llm_guardrail_started",
+        "hook_dispatched",
+        "a2a_delegation_started",
+        "a2a_delegation_completed",
+        "a2a_conversation_started",
+        "a2a_conversation_completed",
+        "a2a_streaming_started",
+        "a2a_streaming_chunk",
         "cc_env",
         "codex_env",
         "cursor_env",
@@ -166,6 +183,7 @@ def _kept(record: dict[str, Any]) -> dict[str, Any]:
     if kind in ("task_started", "task_completed"):
         data["description"] = unquote(within(record, "task", "description"))
         data["output_file"] = name_of(unquote(within(record, "task", "output_file")))
+        data["human_input"] = within(record, "task", "human_input") in (True, "True")
     if kind in ("task_completed", "crew_kickoff_completed"):
         output = record.get("output")
         data["raw"] = unquote(output.get("raw")) if isinstance(output, dict) else text_of(output)

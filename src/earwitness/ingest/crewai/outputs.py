@@ -14,11 +14,12 @@ from earwitness.ingest.crewai.facts import listed, spoken, unquote, within
 from earwitness.ingest.crewai.flows import STATE, changes
 from earwitness.ingest.crewai.runs import Run
 from earwitness.ingest.crewai.steps import STEP_LINE, is_task, step_of
-from earwitness.ingest.crewai.teller import is_delegation, request_of
+from earwitness.ingest.crewai.teller import is_delegation, is_of_coworker, is_refused, is_unasked, request_of
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.record import Context, Emit, Made, Place, Skip
 from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery
+from earwitness.schema.words import Flag
 
 LOG_LINE = re.compile(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: task_name="')
 _LOGGED = re.compile(
@@ -252,10 +253,11 @@ def _told_by_name(batch: Batch) -> set[str]:
 def _tell_messages(book: Chronicle, output: Output) -> Iterator[Made]:
     """The chat of one agent: here its tool calls and their results stand for the only time."""
     calls: dict[str, tuple[str, str | None]] = {}
+    answers = _answers(output.messages)
     for n, message in enumerate(output.messages):
         place, role = output.place.at(f"/messages/{n}"), message.get("role")
         for call in listed(message.get("tool_calls")):
-            yield from _tell_call(book, output, call, calls, place)
+            yield from _tell_call(book, output, call, calls, place, answers.get((n, str(call.get("id"))), ""))
         text = spoken(message)
         if role == "tool":
             yield from _tell_answer(book, output, message, calls, place)
@@ -266,8 +268,26 @@ def _tell_messages(book: Chronicle, output: Output) -> Iterator[Made]:
             yield from book.shown(place, output.agent, text, kind, output.time)
 
 
+def _answers(messages: tuple[dict[str, Any], ...]) -> dict[tuple[int, str], str]:
+    """What came back of each call, by the number of its message and its id, which may be used anew."""
+    found: dict[tuple[int, str], str] = {}
+    later: dict[str, str] = {}
+    for n in range(len(messages) - 1, -1, -1):
+        found.update(
+            ((n, own), later[own]) for c in listed(messages[n].get("tool_calls")) if (own := str(c.get("id"))) in later
+        )
+        if messages[n].get("role") == "tool":
+            later[str(messages[n].get("tool_call_id"))] = spoken(messages[n])
+    return found
+
+
 def _tell_call(
-    book: Chronicle, output: Output, call: dict[str, Any], calls: dict[str, tuple[str, str | None]], place: Place
+    book: Chronicle,
+    output: Output,
+    call: dict[str, Any],
+    calls: dict[str, tuple[str, str | None]],
+    place: Place,
+    answer: str,
 ) -> Iterator[Made]:
     tool = name_of(unquote(within(call, "function", "name"))) or "tool"
     text = unquote(within(call, "function", "arguments"))
@@ -276,14 +296,20 @@ def _tell_call(
     calls[own] = (tool, coworker)
     if coworker:
         # Nothing here shows that the coworker ran; but an answer came, and the record names who was asked.
-        to, kind = (Delivery(coworker),), "delegation"
-        yield from book.event(place, "C2", request, sender=output.agent, to=to, id=own, time=output.time, kind=kind)
+        asked = not is_unasked(answer)
+        to, flags = Delivery(coworker, delivered=asked), _missed(asked)
+        common: dict[str, Any] = {"id": own, "time": output.time, "kind": "delegation", "flags": flags}
+        yield from book.event(place, "C2", request, sender=output.agent, to=(to,), **common)
         return
     channel, _, sort, evidence = tool_kind(tool)
     yield from book.actor(place, tool, sort, evidence)
-    yield from book.event(
-        place, channel, text, sender=output.agent, to=(tool,), id=own, time=output.time, kind="tool_call", to_kind=sort
-    )
+    made = not is_refused(answer)
+    common = {"id": own, "time": output.time, "kind": "tool_call", "to_kind": sort, "flags": _missed(made)}
+    yield from book.event(place, channel, text, sender=output.agent, to=(Delivery(tool, delivered=made),), **common)
+
+
+def _missed(delivered: bool) -> tuple[Flag, ...]:
+    return () if delivered else ("not_delivered",)
 
 
 def _tell_answer(
@@ -292,11 +318,13 @@ def _tell_answer(
     own = str(message.get("tool_call_id"))
     tool, coworker = calls.get(own, (name_of(message.get("name")) or "tool", None))
     _, channel, sort, _ = tool_kind(tool)
+    said = spoken(message)
+    coworker = coworker if is_of_coworker(said) else None
     yield from book.event(
         place,
         "C2" if coworker else channel,
-        spoken(message),
-        sender=coworker or tool,
+        said,
+        sender="" if is_refused(said) else coworker or tool,
         to=(output.agent,) if output.agent else (),
         id=f"{own}/result",
         time=output.time,

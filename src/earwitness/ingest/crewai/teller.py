@@ -4,9 +4,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from earwitness.ingest.chronicle import USER, Chronicle, folded, name_of, text_of, undelivered
-from earwitness.ingest.crewai.facts import Fact
+from earwitness.ingest.crewai.facts import Fact, within
 from earwitness.ingest.crewai.runs import Run
 from earwitness.ingest.record import Made
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import ActorKind, Channel
@@ -19,6 +20,11 @@ _OWNERS = (
     "task_started",
     "method_execution_started",
 )
+# What an agent is answered that asked for a tool that it does not have; why it was refused, in newer versions.
+_NO_TOOL = "Tool not found"
+# The words of the tool that asks coworkers, not of a coworker: there is none of that name, or its work failed.
+_NO_COWORKER, _NOT_DONE = "Error executing tool. coworker mentioned not found", "Error executing task with agent '"
+_REASONS = ("unknown_tool", "usage_limit")
 DELEGATES = ("delegate_work_to_coworker", "ask_question_to_coworker")
 
 
@@ -34,6 +40,25 @@ def is_delegation(tool: str) -> bool:
     return tool.strip().lower().replace(" ", "_") in DELEGATES
 
 
+def _is_refusal(end: Fact) -> bool:
+    return within(end.data, "failure", "reason") in _REASONS or is_refused(end.text("output"))
+
+
+def is_refused(answer: str) -> bool:
+    """Whether a call was not made, by what came in place of a result."""
+    return answer == _NO_TOOL or is_refusal(answer)
+
+
+def is_unasked(answer: str) -> bool:
+    """Whether no coworker was asked."""
+    return is_refused(answer) or answer.strip().startswith(_NO_COWORKER)
+
+
+def is_of_coworker(answer: str) -> bool:
+    """Whether an answer to a delegation is one of the coworker."""
+    return not (is_unasked(answer) or answer.startswith(_NOT_DONE))
+
+
 class Teller:
     """What the parts of a story share.
 
@@ -44,12 +69,14 @@ class Teller:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.book = Chronicle(run.id)
+        self.errors: set[str] = set()
         self.finished = {f.started: f for f in run.of("tool_usage_finished", "tool_usage_error") if f.started}
         self.roles = {folded(f.agent): f.agent for f in run.facts if f.agent}
         self.ran = {f.parent: f.agent for f in reversed(run.of("agent_execution_started")) if f.agent}
         self.worked: dict[str, list[tuple[float, str]]] = {}
         for fact in run.facts:
             self.worked.setdefault(fact.agent or "", []).append(fact.order)
+        self.refused = {start for start, end in self.finished.items() if _is_refusal(end)}
         self.coworkers = {f.id: self._coworker(f) for f in run.of("tool_usage_started") if self._delegates(f)}
 
     def _delegates(self, fact: Fact) -> bool:
@@ -58,7 +85,7 @@ class Teller:
     def _coworker(self, fact: Fact) -> Delivery | None:
         """Who was asked: as its own run says, else as named, if it did anything before the answer came."""
         named, _ = request_of(fact.data.get("tool_args"))
-        ran = self.ran.get(fact.id)
+        ran = None if fact.id in self.refused else self.ran.get(fact.id)
         if ran:
             return Delivery(ran, "declared" if folded(named or "") == folded(ran) else "structural")
         if not named:
@@ -66,7 +93,7 @@ class Teller:
         role, end = self.roles.get(folded(named)), self.finished.get(fact.id)
         steps = self.worked.get(role or "", [])  # in order, as facts are
         after = bisect_right(steps, fact.order)
-        worked = after < len(steps) and (not end or steps[after] < end.order)
+        worked = fact.id not in self.refused and after < len(steps) and (not end or steps[after] < end.order)
         return Delivery(role) if role and worked else undelivered(role or named)
 
     def _outward(self, end: Fact, raw: str, agent: str | None, at: str, fact: Fact | None = None) -> Iterator[Made]:
@@ -84,10 +111,13 @@ class Teller:
         channel: Channel = kind.result if tool else "C6"
         owner = self._owner(fact) if fact.type.startswith("memory_") else fact.agent
         text, sender = fact.text("error"), tool or owner or name_of(fact.text("method_name"))
+        # Nobody says what ends a whole kickoff: it is what somebody said inside of it.
+        told = self.book.said(sender, text) or (sender is None and text in self.errors)
+        self.errors.add(text)
         start = self.run.by_id.get(fact.started or "")
-        if (start and start.type.endswith("_started")) or not self.book.said(sender, text):
+        if (start and start.type.endswith("_started")) or not told:
             yield self.book.loss(fact.place, "failed_call", channel if tool else None, fact.type)
-        if self.book.said(sender, text):
+        if told:
             yield from self.book.shown(fact.place.at("/error"), fact.agent, text, "response", fact.time)
             return
         yield from self.book.event(
@@ -133,7 +163,7 @@ class Teller:
             fact.place.at(at),
             channel,
             text,
-            sender=sender or fact.agent,
+            sender=fact.agent if sender is None else sender,
             to=to,
             id=id or fact.id,
             time=fact.time,

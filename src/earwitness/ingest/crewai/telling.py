@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
-from earwitness.ingest.chronicle import folded, text_of
+from earwitness.ingest.chronicle import USER, folded, text_of, undelivered
+from earwitness.ingest.crewai.checks import Checks
 from earwitness.ingest.crewai.facts import Fact, listed, unquote, within
 from earwitness.ingest.crewai.flows import Flows, Stores
 from earwitness.ingest.crewai.runs import Run
-from earwitness.ingest.crewai.teller import Teller, request_of
+from earwitness.ingest.crewai.teller import Teller, is_of_coworker, request_of
 from earwitness.ingest.record import Made
 from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery
@@ -58,6 +59,10 @@ class _Tasks(Teller):
             yield from self._outward(end, raw, fact.agent, "/output/raw", fact)
         else:
             yield from self._say(fact, "C2", raw, self._readers(fact, raw), "/output/raw", kind="task_output")
+        start = self.run.by_id.get(fact.started or "")
+        if start and start.data.get("human_input"):  # nobody goes on before somebody has read it
+            yield from self.book.actor(place, USER, "user")
+            yield from self.book.shown(place, USER, raw, "result", fact.time, fact.id)
         path = fact.data.get("output_file")
         if path:
             yield from self.book.event(
@@ -75,7 +80,7 @@ class _Tasks(Teller):
         return tuple(Delivery(a, "structural") for a in dict.fromkeys(agents) if a and a != fact.agent)
 
 
-class _Agents(_Tasks):
+class _Agents(_Tasks, Checks):
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.handed = self._handed_over()
@@ -88,6 +93,10 @@ class _Agents(_Tasks):
         return self.book.shown(fact.place.at("/output"), fact.agent, fact.text("output"), "response", fact.time)
 
     def lite_agent_execution_started(self, fact: Fact) -> Iterator[Made]:
+        check = self.judged(fact)
+        if check:
+            yield from self.submitted(check, fact)
+            return
         messages = fact.data.get("messages")
         asked = [text_of(m.get("content")) for m in listed(messages) if m.get("role") != "system"]
         text = messages if isinstance(messages, str) else "\n".join(asked)
@@ -99,16 +108,22 @@ class _Agents(_Tasks):
             yield from self._say(fact, "C2", text, to, "/messages", kind="task", sender=method)
 
     def lite_agent_execution_completed(self, fact: Fact) -> Iterator[Made]:
-        return self._outward(fact, fact.text("output"), fact.agent, "/output")
+        output, judged = fact.text("output"), self.judged(fact)
+        if judged:
+            return self._say(fact, "C6", output, self.retried(judged), "/output", kind="guardrail")
+        return self._outward(fact, output, fact.agent, "/output")
 
     def llm_call_started(self, fact: Fact) -> Iterator[Made]:
         for n, (role, text) in enumerate(fact.data["messages"]):
             at, kind = fact.place.at(f"/messages/{n}/content"), _KINDS.get(role, "history")
+            if n == len(fact.data["messages"]) - 1:
+                yield from self.reviewed(fact, text)
             yield from self.book.shown(at, fact.agent, text, kind, fact.time)
 
     def llm_call_completed(self, fact: Fact) -> Iterator[Made]:
         yield from self._thought(str(fact.data.get("call_id")))
         response, place = fact.data.get("response"), fact.place.at("/response")
+        self.drafts[fact.agent] = fact
         if not isinstance(response, str):
             for call in listed(response):
                 text = unquote(within(call, "function", "arguments"))
@@ -165,15 +180,37 @@ class _Tools(Teller):
             return
         channel, _, kind, evidence = tool_kind(tool)
         yield from self.book.actor(fact.place, tool, kind, evidence)
-        yield from self._say(fact, channel, text_of(args), (Delivery(tool),), "/tool_args", kind="tool_call")
+        to = undelivered(tool) if fact.id in self.refused else Delivery(tool)
+        yield from self._say(fact, channel, text_of(args), (to,), "/tool_args", kind="tool_call")
 
     def tool_usage_finished(self, fact: Fact) -> Iterator[Made]:
         tool, asked = fact.text("tool_name"), self.coworkers.get(fact.started or "")
         channel, sort = tool_kind(tool)[1:3]
-        sender, kind = tool, "tool_result"
-        if asked and asked.delivered:
+        sender, kind = "" if fact.started in self.refused else tool, "tool_result"
+        if asked and asked.delivered and is_of_coworker(fact.text("output")):
             channel, sender, sort, kind = "C2", asked.actor, "agent", "answer"
         yield from self._say(fact, channel, fact.text("output"), self._me(fact), "/output", kind, sender, sort)
+
+    def tool_failure_detected(self, fact: Fact) -> Iterator[Made]:
+        """A failure that another event tells, too, unless it could not be written."""
+        tool, text = fact.text("tool_name"), text_of(within(fact.data, "failure", "message"))
+        if self.book.said(tool, text) or self.book.said(None, text):
+            return
+        channel, sort = tool_kind(tool)[1:3]
+        yield self.book.loss(fact.place, "failed_call", channel, fact.type)
+        yield from self.book.event(
+            fact.place.at("/failure/message"),
+            channel,
+            text,
+            sender=tool,
+            to=self._me(fact),
+            id=fact.id,
+            time=fact.time,
+            kind="error",
+            flags=("failed",),
+            sender_kind=sort,
+            to_kind="agent",
+        )
 
 
 class _Teller(_Agents, _Tools, Stores, Flows):

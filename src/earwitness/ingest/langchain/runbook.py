@@ -63,6 +63,7 @@ class Stowed(NamedTuple):
     parent: str | None
     trace: str | None
     number: int
+    began: int | None  # of a run without parent
     offset: int
     size: int
 
@@ -148,7 +149,8 @@ class Runbook(Runs):
         kinds = [_KINDS.get(type(v), 0) for v in values]
         key = self._shelf.put((kinds, plain))
         parent, trace = (intern(v) if v else None for v in (run.parent, run.trace))
-        return Stowed(parent, trace, self._numbers.pop(run.id), *key)
+        began = None if run.parent else to_nanos(run.start)
+        return Stowed(parent, trace, self._numbers.pop(run.id), began, *key)
 
     def _whole(self, stowed: Stowed) -> Run:
         kinds, plain = self._shelf.get((stowed.offset, stowed.size))
@@ -164,7 +166,7 @@ class Runbook(Runs):
 
 def _began(root: Run | Stowed | None, trace: str) -> int | None:
     """When a trace began, in ns: as its outermost run says, or as the id does."""
-    start = to_nanos(root.start) if isinstance(root, Run) else None
+    start = to_nanos(root.start) if isinstance(root, Run) else root.began if root else None
     return start or to_nanos(moment(trace))
 
 

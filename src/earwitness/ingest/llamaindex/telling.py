@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from earwitness.ingest.chronicle import USER, Chronicle, name_of, text_of, undelivered
 from earwitness.ingest.llamaindex.messages import ToolUse, answered, text, tool_uses
 from earwitness.ingest.record import Made, Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.toolkinds import tool_kind
-from earwitness.schema.model import Delivery, Time
+from earwitness.schema.model import Delivery, Event, Time
 from earwitness.schema.words import Channel, Flag, SightingKind
 
 # State that tools write through the context is not in the stream; neither are files.
@@ -36,6 +39,7 @@ class Story:
         self.book = Chronicle(trace)
         self.callers: dict[str, tuple[str | None, str]] = {}
         self.asked: list[Handoff] = []
+        self.calls: dict[str, Made] = {}
         self.waiting: tuple[str | None, str, Place, Time | None] | None = None
 
     def head(self, place: Place, started_at: Time | None = None) -> Made:
@@ -70,6 +74,8 @@ class Story:
     def end(self, time: Time | None = None) -> Iterator[Made]:
         """The run is over: what was said last is the answer."""
         yield from self._settle(None, time)
+        yield from self.calls.values()
+        self.calls.clear()
         if self.waiting:
             sender, said, place, when = self.waiting
             self.waiting = None
@@ -86,13 +92,13 @@ class Story:
             self.waiting = (agent, text(message), place, time)
 
     def call(self, agent: str | None, use: ToolUse, place: Place, time: Time | None = None) -> Iterator[Made]:
-        """A tool call; one for a handoff waits until it takes effect."""
+        """A tool call waits for its result, which may say that there is no such tool; a handoff, for its effect."""
         if use.tool == "handoff" and isinstance(use.arguments, dict) and "to_agent" in use.arguments:
             self.asked.append(Handoff(use, agent, place))
             return
         kind = tool_kind(use.tool)
         yield from self.book.actor(place, use.tool, kind.kind, kind.evidence)
-        yield from self.book.event(
+        told = self.book.event(
             place,
             kind.arguments,
             text_of(use.arguments),
@@ -102,12 +108,21 @@ class Story:
             time=time,
             kind="tool_call",
         )
+        for made in told:
+            if isinstance(made.item, Event):
+                self.calls[use.id] = made
+            else:
+                yield made
 
     def result(
         self, call: str, tool: str, content: str, place: Place, time: Time | None = None, flags: tuple[Flag, ...] = ()
     ) -> Iterator[Made]:
         """What a tool gave back to the agent that called it."""
         agent, kind = self.callers.get(call, (None, tool))[0], tool_kind(tool)
+        missing = is_refusal(content.strip())
+        asked = self.calls.pop(call, None)
+        if asked:
+            yield _unmade(asked, tool) if missing else asked
         if "failed" in flags:
             yield self.book.loss(place, "failed_call", kind.result, "a tool call failed")
         if "truncated" in flags:
@@ -116,7 +131,7 @@ class Story:
             place,
             kind.result,
             content,
-            sender=tool,
+            sender=None if missing else tool,
             to=(agent,) if agent else (),
             id=f"{call}/result",
             time=time,
@@ -144,3 +159,10 @@ class Story:
                 kind="handoff",
                 flags=() if took else ("not_delivered",),
             )
+
+
+def _unmade(made: Made, tool: str) -> Made:
+    """A call of a tool that is not there."""
+    assert isinstance(made.item, Event)
+    call = replace(made.item, to=(undelivered(tool),), flags=(*made.item.flags, "not_delivered"))
+    return Made(call, made.place)

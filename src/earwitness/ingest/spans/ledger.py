@@ -184,10 +184,8 @@ class Ledger:
         made = self.made[told.at]
         item = made.item
         if isinstance(item, Event) and item.channel in ("C2", "C3") and "not_delivered" not in item.flags:
-            to = [d if isinstance(d, Delivery) else Delivery(d) for d in item.to]
-            lost = tuple(Delivery(d.actor, d.grade, delivered=False) for d in to)
-            refused = structs.replace(item, to=lost, flags=(*item.flags, "not_delivered"))
-            self.made[told.at] = Made(refused, made.place)
+            to = tuple(_undelivered(d) for d in item.to)
+            self.made[told.at] = Made(structs.replace(item, to=to, flags=(*item.flags, "not_delivered")), made.place)
 
     def actor(self, name: str, kind: ActorKind, evidence: str) -> None:
         """A party of the trace; the strongest evidence stands, and whoever runs as an agent is one."""
@@ -274,6 +272,10 @@ class Ledger:
                 self.withhold("masked", channel, details[flag][1], node)
             elif flag in details:
                 self.lose(details[flag][0], channel, details[flag][1], node.span.place)
+
+
+def _undelivered(to: str | Delivery) -> Delivery:
+    return Delivery(to, delivered=False) if isinstance(to, str) else Delivery(to.actor, to.grade, delivered=False)
 
 
 def _stronger(evidence: str, than: str) -> bool:

@@ -43,6 +43,7 @@ _RECORDERS_SAY = (
     "type role content name parts messages openai anthropic internal client server producer consumer span",
     "generation default output_text input_text message completed tool_use tool_result event.name visible thinking",
     "reasoning langchain schema humanmessage aimessage systemmessage toolmessage model tool-call tool-result",
+    "error-text error-json execution-denied",
     "textmessage toolcallrequestevent toolcallexecutionevent tool.name tool.args message.role message.content",
 )
 _WORDS = frozenset(word for line in _RECORDERS_SAY for word in line.split())

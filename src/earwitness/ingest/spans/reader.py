@@ -37,13 +37,16 @@ class SpanReader:
         if isinstance(value, Skip):
             return (value,)
         if not self.context.claim(*_key(value)):
-            what = "log record" if value.log else "span"
-            return (Skip("duplicate", f"the same {what} was read before", record.place),)
+            if value.log:
+                return (Skip("duplicate", "the same log record was read before", record.place),)
+            return self._keep(value, record, again=True)  # which record counts shows when all are there
         return self._keep(value, record)
 
-    def _keep(self, span: Span, record: Record) -> Iterable[Emit]:
+    def _keep(self, span: Span, record: Record, *, again: bool = False) -> Iterable[Emit]:
         try:
-            self.links.note(span, self.spool.add(span))
+            where = self.spool.add(span, again=again)
+            if not again:
+                self.links.note(span, where)
         except RecursionError:
             return (Skip("unparseable", "a span with attributes nested too deep to be read", record.place),)
         return ()
@@ -65,8 +68,10 @@ class SpanReader:
                 yield _link(a, b, "tool_call", Found(place, n))
 
     def _told(self, run: Run) -> list[Emit]:
+        copies = self.spool.copies(run.traces)
+        told = [Skip("duplicate", "another record of the same span is told", copy.place) for copy in copies]
         spans = self.spool.of(run.traces)
-        return together(self._tell(run, spans), (s.place for s in spans))
+        return told + together(self._tell(run, spans), (s.place for s in spans))
 
     def _tell(self, run: Run, spans: list[Span]) -> Iterator[Emit]:
         def parent_of(span: Span) -> tuple[str, str] | None:

@@ -75,7 +75,8 @@ def _show_request(t: Telling, node: Node, part: Part) -> None:
         t.ledger.sighting(node, part.text, "history", event)
         return
     known = t.given.setdefault(node.agent, set())
-    kind: SightingKind = "history" if key in known else "input" if known or part.kind == "data" else "initial"
+    inner = known or node.judging or part.kind == "data"
+    kind: SightingKind = "history" if key in known else "input" if inner else "initial"
     if part.kind != "data":
         known.add(key)
     t.ledger.sighting(node, part.text, kind)
@@ -86,10 +87,10 @@ def _show_result(t: Telling, node: Node, part: Part) -> None:
     told = t.ledger.find_key("result", part.id) or t.ledger.find_key("result-of", span.span.span_id if span else None)
     told = told or (None if span else t.ledger.find(part.text))
     waiting = t.open.pop(part.id or part.name or "", None) or _open_by_name(t, part)
-    if told or says_nothing(part.text) or (span and span.role != "tool"):
-        t.ledger.sighting(node, part.text, "history", _event(told))
-    elif waiting and refuse(t.ledger, t.ledger.find_key("call", part.id), part.text):
+    if waiting and refuse(t.ledger, t.ledger.find_key("call", part.id), part.text):
         _tell_result(t, node, part, None, answer=False)
+    elif told or says_nothing(part.text) or (span and span.role != "tool"):
+        t.ledger.sighting(node, part.text, "history", _event(told))
     elif waiting and waiting.route:
         _tell_result(t, node, part, waiting.route.to[0], answer=True)
     elif waiting or span:

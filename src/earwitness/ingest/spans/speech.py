@@ -253,8 +253,13 @@ def _post_order(tree: Tree, root: Node) -> Iterator[Node]:
 
 
 def caller_of(run: Node) -> Node | None:
-    """The node that called an agent's run: the tool span around it, else the run of the agent above it."""
+    """The node that called an agent's run: the tool span around it, else the run of the agent above it.
+
+    A guardrail runs an agent for itself, and the agent that it judges hears of its verdict at most.
+    """
     for above in run.ancestors():
+        if above.role == "guardrail":
+            return None
         if above.role == "tool" or (above.owner is above and above.agent and above.agent != run.agent):
             return above
     return None

@@ -10,6 +10,7 @@ import msgspec
 
 from earwitness.ingest.record import Place
 from earwitness.ingest.shelf import Shelf
+from earwitness.ingest.spans.copies import fullest
 from earwitness.ingest.spans.span import Span
 
 _LENGTH = 4
@@ -28,6 +29,7 @@ class Spool:
         # The latest span of each trace; of each span where it lies, and which one of its trace came before.
         self._latest: dict[str, int] = {}
         self._offsets, self._before = array("q"), array("q")
+        self._again: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -41,8 +43,10 @@ class Spool:
         self._latest.clear()
         self._offsets, self._before = array("q"), array("q")
 
-    def add(self, span: Span) -> int:
-        """Put a span aside; gives where it lies."""
+    def add(self, span: Span, *, again: bool = False) -> int:
+        """Put a span aside; gives where it lies. `again` says that there is a record of it already."""
+        if again:
+            self._again.add(span.trace_id)
         data = _pack(span)
         offset = self._shelf.put_bytes(len(data).to_bytes(_LENGTH, "big") + data)
         self._before.append(self._latest.get(span.trace_id, -1))
@@ -62,6 +66,15 @@ class Spool:
 
     def of(self, traces: list[str]) -> list[Span]:
         """The spans of some traces."""
+        spans = self._records(traces)
+        return spans if self._again.isdisjoint(traces) else fullest(spans)[0]
+
+    def copies(self, traces: list[str]) -> list[Span]:
+        """The records of spans of which another record is told."""
+        again = [trace for trace in traces if trace in self._again]
+        return fullest(self._records(again))[1] if again else []
+
+    def _records(self, traces: list[str]) -> list[Span]:
         return [self.at(offset) for trace in traces for offset in self._of(trace)]
 
     def _of(self, trace: str) -> list[int]:

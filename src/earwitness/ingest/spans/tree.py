@@ -27,6 +27,7 @@ class Node:
         rung: the rung of the sender ladder that gave `agent`.
         owner: the node at which the run of `agent` begins.
         fed: a root that another tree of the run gave its input, and not the user.
+        judging: whether it is inside of a guardrail or an evaluator, which is who acts there.
     """
 
     span: Span
@@ -39,6 +40,7 @@ class Node:
     rung: Rung | None = None
     owner: "Node | None" = None
     fed: bool = False
+    judging: bool = False
 
     @property
     def role(self) -> str:
@@ -265,6 +267,9 @@ def _resolve_agents(tree: Tree) -> None:
         if up and asks(tree, up):
             asked = identity.addressed(up.facts.tool, up.facts.arguments) if up.facts else None
             node.agent, node.rung, node.owner = asked, "delegation" if asked else None, up
+        if up and up.role == "guardrail" and up.facts and up.facts.tool:
+            node.agent, node.rung, node.owner, node.judging = up.facts.tool, "ancestor", None, True
+        node.judging = node.judging or (up is not None and up.judging)
         _apply_own(node, running)
 
 

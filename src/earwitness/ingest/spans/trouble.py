@@ -11,6 +11,8 @@ from earwitness.ingest.spans.tree import Node
 from earwitness.schema.words import Channel
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_]*(?:[. ][a-z_]+)*")  # a name that a program gives to all such events
+# What others say of a call; its span is only where they hang it.
+_VERDICT = "gen_ai.evaluation.result"
 _CHANNELS: dict[str, Channel] = {"tool": "C4", "retriever": "C4", "memory": "C5", "handoff": "C2"}
 
 
@@ -37,21 +39,22 @@ def _error(event: SpanEvent) -> str:
     return stack if head and head in stack else "\n".join(filter(None, (head, stack)))
 
 
-def _log(t: Telling, node: Node, text: str, kind: str, time: int | None = None) -> None:
-    """An error that climbs the tree is one error."""
+def _log(t: Telling, node: Node, text: str, kind: str, time: int | None = None, *, own: bool = True) -> None:
+    """An error that climbs the tree is one error. What is not the span's own has no sender."""
     told = t.ledger.find(text, under=node)
     when = time or node.span.end
     if told:
         t.ledger.sighting(node, text, "history", told.event, time=when)
     else:
-        t.ledger.event(node, "C6", text, name=kind, kind=kind, sender=node.agent, time=when)
+        sender = node.agent if own else None
+        t.ledger.event(node, "C6", text, name=kind, kind=kind, sender=sender, time=when)
 
 
 def _note(t: Telling, node: Node, event: SpanEvent) -> None:
     texts = dict(_texts(event))
     if texts or not _PLAIN_NAME.fullmatch(event.name):
         text = f"{event.name}: {as_text(texts)}" if texts else event.name
-        _log(t, node, text, "span_event", event.time)
+        _log(t, node, text, "span_event", event.time, own=event.name != _VERDICT)
 
 
 def _texts(event: SpanEvent) -> Iterator[tuple[str, object]]:

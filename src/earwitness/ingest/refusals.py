@@ -1,0 +1,46 @@
+"""What frameworks answer an agent in place of a result, where a call was not made: it went to nobody.
+
+There is no such tool, somebody forbade the call, or it was made as often as it may be. Readers of one framework's own
+format know its words better; these are for formats that recordings of any framework come in.
+"""
+
+import re
+
+# Some write the answer into an object of one field.
+_START, _END = r"""\s*(?:\{\s*"(?:error|result|output|content)":\s*")?""", r"""\s*(?:"\s*\}\s*)?$"""
+_WORDS = (
+    # AutoGen and AG2
+    r"Error: tool '[^'\n]*' not found in any",
+    r"Error: The tool '[^'\n]*' is not available\.",
+    rf"Error: Function \S* not found\.{_END}",
+    r"USER INTERRUPTED$",
+    r"Code execution was not approved\. Reason: ",
+    # CrewAI
+    r"Tool execution blocked by hook\. Tool: ",
+    r"Tool '[^'\n]*' has reached its (?:usage limit of \d+ times|maximum usage limit) and cannot be used anymore",
+    # Google ADK: a human said no, or has yet to say
+    r"This tool call is rejected\.",
+    r"This tool call requires confirmation, please approve or reject\.",
+    # LangChain
+    r"User rejected the tool call",
+    r"Tool call limit exceeded\. Do not ",
+    r"Error: \S+ is not a valid tool, try one of \[",
+    # LlamaIndex
+    rf"Tool \S* not found\. Please select a tool that is available\.{_END}",
+    # OpenAI Agents
+    rf"Tool execution was not approved\.{_END}",
+    r"Multiple handoffs detected, ignoring this one\.",
+    # Pydantic-AI
+    r"Unknown tool name: ",
+    rf"The tool call was denied\.{_END}",
+    # Semantic Kernel
+    r"The tool call with name `[^`]*` is not part of the provided tools, please try again",
+    # Vercel AI SDK
+    r'\{"type": ?"execution-denied"',
+)
+_REFUSED = re.compile(f"{_START}(?:{'|'.join(_WORDS)})")
+
+
+def is_refusal(text: str) -> bool:
+    """Whether an answer says that a call was not made."""
+    return _REFUSED.match(text) is not None
