@@ -38,7 +38,7 @@ class Guarded:
             reason = f"not of a shape that the adapter {adapter.NAME} knows: {type(error).__name__}"
             return [Skip("unparseable", reason, record.place)]
         for emit in emits:
-            if not _sound(emit):
+            if type(emit) is Made and not is_sound(emit[0]):  # not by a function: every item is asked
                 break
         else:
             return emits
@@ -54,7 +54,7 @@ class Guarded:
         lost: set[Place] = set()
         try:
             for emit in self._reader.finish():
-                if not _sound(emit):
+                if type(emit) is Made and not is_sound(emit[0]):
                     record = emit.place._replace(pointer="")
                     if record in lost:
                         continue
@@ -76,7 +76,3 @@ class Guarded:
             problem = f"the adapter {name} failed at the end: {error}; what it held back is lost{where}"
             source = sources[number]
             source.problem = f"{source.problem}; {problem}" if source.problem else problem
-
-
-def _sound(emit: Emit) -> bool:
-    return type(emit) is not Made or is_sound(emit[0])

@@ -72,12 +72,14 @@ _DOUBTFUL = (b" :", b"\t:", b"\r:", b"\n:", b'\\\\":')
 _COLON, _QUOTE, _SLASH, _SPACE = ord(":"), ord('"'), ord("\\"), b" \t\r\n"
 
 
-def _table(characters: bytes) -> npt.NDArray[np.bool_]:
+def table(characters: bytes) -> npt.NDArray[np.bool_]:
+    """For each byte, whether it is one of these."""
     return np.isin(np.arange(256), list(characters))
 
 
-# White space, and what stands before the quote that begins a text in JSON without white space.
-_IS_SPACE, _BEGINS_TEXT = _table(_SPACE), _table(b":,[{")
+_IS_SPACE = table(_SPACE)
+# What stands before a quote that begins a text in JSON without white space, or is part of one.
+_ENDS_NO_KEY = table(b":,[{\\")
 
 
 def decode(raw: bytes) -> Any:
@@ -211,7 +213,22 @@ def decode_lines(raw: bytes) -> list[Any] | None:
         values = _ANY.decode_lines(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return values if keys_kept(values) == keys_written(raw) else None
+    written = keys_written(raw)
+    return values if _keys_at_least(values) == written or keys_kept(values) == written else None
+
+
+def _keys_at_least(values: list[Any]) -> int:
+    """Object keys of decoded values at any depth, counted in a moment; fewer where a key ends like no key.
+
+    Written again without white space, a text begins behind one of a few characters, and a key ends behind any other.
+    """
+    try:
+        data = np.frombuffer(_ENCODER.encode(values), np.uint8)
+    except (ValueError, OverflowError, RecursionError):  # a lone surrogate, a number above 64 bits
+        return -1
+    colons = np.flatnonzero(data == _COLON)
+    ends = data[colons[data[colons - 1] == _QUOTE] - 2]
+    return len(ends) - int(np.count_nonzero(_ENDS_NO_KEY[ends]))
 
 
 def keys_kept(value: Any) -> int:
