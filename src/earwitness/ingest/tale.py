@@ -36,6 +36,8 @@ def listed(value: Any) -> list[Any]:
 
 def timed(value: Any) -> Time | None:
     """A time as the schema takes it, or None where something else stands in its place."""
+    if value is None or type(value) is str:  # nearly all
+        return value
     return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
 
 
