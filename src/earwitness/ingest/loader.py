@@ -92,14 +92,15 @@ class Loader:
         Raises:
             InputError: a path does not exist or cannot be opened. Nothing is imported then.
         """
-        with self.case.stage("import", {"paths": [str(p).encode("utf-8", "backslashreplace").decode() for p in paths]}):
+        names = [str(p).encode("utf-8", "backslashreplace").decode() for p in paths]
+        with _uncollected(), self.case.stage("import", {"paths": names}):
             writer = Writer(self.case)
             try:
-                with _uncollected():
-                    sources = self._load_all(paths, writer)
+                sources = self._load_all(paths, writer)
                 writer.flush()
             finally:
                 writer.close()
+                self.readers = {}
             finalize.run(self.case, writer.numbers.traces, sources)
         return sources
 
