@@ -23,6 +23,7 @@ from earwitness.ingest.adk_words import (
     parts_of,
     store_of,
     text_of,
+    texts_of,
 )
 from earwitness.ingest.dialogue import USER, At, Dialogue
 from earwitness.ingest.record import Emit, Place, Skip
@@ -30,6 +31,9 @@ from earwitness.ingest.spans.identity import addressed
 from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Delivery, Trace
 from earwitness.schema.words import Flag, Grade
+
+# The key of a part that is words alone: most are.
+_WORDS = {"text"}
 
 
 class _Moving(NamedTuple):
@@ -91,7 +95,7 @@ class Session:
 
     def tell(self, event: dict[str, Any], place: Place) -> None:
         """Tell an event that is whole."""
-        run, author, content = get(event, "invocationId"), event["author"], event.get("content")
+        run, author, parts = get(event, "invocationId"), event["author"], parts_of(event.get("content"))
         if run != self._run:
             self.dialogue.settle(final=True)
             self._run = run
@@ -101,23 +105,24 @@ class Session:
         self._unconfirmed = inner(event.get("actions"), "requestedToolConfirmations")
         if author != USER:
             self._settle_move(author)
-        self._think(author, content, at)
-        self._speak(author, content, at, str(event.get("id") or "") or None)
-        for n, part in enumerate(parts_of(content)):
-            self._part(author, part, at._replace(place=place.at(f"/content/parts/{n}")))
+        self._think(author, parts, at)
+        self._speak(author, parts, at, str(event.get("id") or "") or None)
+        for n, part in enumerate(parts):
+            if part.keys() != _WORDS:
+                self._part(author, part, At(place.at(f"/content/parts/{n}"), at.time, at.turn))
         self._act(author, event.get("actions"), at)
         self._trouble(author, event, at)
 
-    def _think(self, author: str, content: Any, at: At) -> None:
-        thoughts = text_of(content, thought=True)
+    def _think(self, author: str, parts: list[dict[str, Any]], at: At) -> None:
+        thoughts = "\n".join(texts_of(parts, thought=True))
         if thoughts and author != USER:
             self.dialogue.think(author, thoughts, at)
 
-    def _speak(self, author: str, content: Any, at: At, event_id: str | None) -> None:
-        text = text_of(content)
+    def _speak(self, author: str, parts: list[dict[str, Any]], at: At, event_id: str | None) -> None:
+        text = "\n".join(texts_of(parts))
         if author == USER:
             self.dialogue.request(text, at)
-        elif any(get(get(p, "functionCall"), "name") == TRANSFER for p in parts_of(content)):
+        elif any(get(get(p, "functionCall"), "name") == TRANSFER for p in parts):
             self._beside = (text, at) if text else None
         elif text:
             self.dialogue.say(author, text, at, id=event_id)

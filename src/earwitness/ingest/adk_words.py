@@ -56,10 +56,12 @@ def parts_of(content: Any) -> list[dict[str, Any]]:
 
 def text_of(content: Any, *, thought: bool = False, glue: str = "\n") -> str:
     """The words of a content, or its visible thoughts."""
-    texts = [
-        p["text"] for p in parts_of(content) if isinstance(p.get("text"), str) and bool(p.get("thought")) is thought
-    ]
-    return glue.join(texts)
+    return glue.join(texts_of(parts_of(content), thought=thought))
+
+
+def texts_of(parts: list[dict[str, Any]], *, thought: bool = False) -> list[str]:
+    """The words of parts, or their visible thoughts."""
+    return [p["text"] for p in parts if isinstance(p.get("text"), str) and bool(p.get("thought")) is thought]
 
 
 def agents_above(path: Any) -> list[str]:

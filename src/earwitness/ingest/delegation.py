@@ -37,11 +37,21 @@ class _Held(Tape[Emit]):
             return values  # half of a surrogate pair, or an item that is none: the boundary says so
         return raw, [tuple(emit.place) for emit in values]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Packed, for it may lie on a shelf itself."""
+        return _held, (self._pack(list(self)),)
+
     def _unpack(self, packed: Any) -> list[Emit]:
         if isinstance(packed, list):
             return packed
         raw, places = packed
         return [Made(item, Place(*place)) for item, place in zip(_UNPACK(raw), places, strict=True)]
+
+
+def _held(packed: Any) -> _Held:
+    held = _Held()
+    held._latest = held._unpack(packed)
+    return held
 
 
 class Delegation:

@@ -68,6 +68,7 @@ decode_known = _ANY.decode
 # What no value is.
 ODD = object()
 _ENCODER = msgspec.json.Encoder()
+_BRIEF = 2048
 _DOUBTFUL = (b" :", b"\t:", b"\r:", b"\n:", b'\\\\":')
 _COLON, _QUOTE, _SLASH, _SPACE = ord(":"), ord('"'), ord("\\"), b" \t\r\n"
 
@@ -103,8 +104,8 @@ def decode_plainly(raw: bytes) -> Any:
         return ODD
     if type(value) is not dict and type(value) is not list:
         return value
-    kept = keys_kept(value)
-    return value if kept == _keys_at_most(raw) or kept == keys_written(raw) else ODD
+    kept = keys_kept(value)  # a colon behind each key, and most texts have none
+    return value if kept == raw.count(b":") or kept == _keys_at_most(raw) or kept == keys_written(raw) else ODD
 
 
 def _keys_at_most(raw: bytes) -> int:
@@ -112,8 +113,11 @@ def _keys_at_most(raw: bytes) -> int:
 
     Quotes before a colon end a key, or stand in a text: there an odd number of backslashes may stand before them.
     """
-    if any(pair in raw for pair in _DOUBTFUL):
+    if len(raw) > _BRIEF:  # the closer look takes no longer
         return -1
+    for pair in _DOUBTFUL:
+        if pair in raw:
+            return -1
     return raw.count(b'":') - raw.count(b'\\":')
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,6 +31,8 @@ from earwitness.ingest.stream import CountingStream
 from earwitness.ingest.writer import Writer
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress, silent
+
+_SOURCE = attrgetter("place.source")
 
 
 def _digest(key: tuple[str | bytes, ...]) -> bytes:
@@ -127,8 +131,8 @@ class Loader:
         """What readers of the whole import say at its end, each item for the source it came from."""
         routers = {s.number: Router(s, writer, self) for s in self.sources} if self.readers else {}
         for reader in self.readers.values():
-            for emit in reader.close({s.number: s for s in self.sources}):
-                routers[max(emit.place.source, first)].put(emit)
+            for number, emits in groupby(reader.close({s.number: s for s in self.sources}), _SOURCE):
+                routers[max(number, first)].put(emits)
         for source in self.sources:
             source.settle()
 
@@ -203,7 +207,7 @@ class Router:
     def finish(self) -> None:
         """Let adapters say what they could only say at the end, and hand everything on."""
         for reader in self._readers.values():
-            self._put_all(reader.close({self.source.number: self.source}))
+            self.put(reader.close({self.source.number: self.source}))
 
     def _take_block_at_once(self, block: Block) -> bool:
         end = block.data.find(b"\n")
@@ -249,7 +253,7 @@ class Router:
         self._count(adapter, len(parts))
         feed = cast("Guarded", self._reader).feed
         for part in parts:
-            self._put_all(feed(adapter, part))
+            self.put(feed(adapter, part))
 
     def _take_large(self, large: Large) -> None:
         """In pieces, if its format allows that."""
@@ -262,7 +266,7 @@ class Router:
             record = Record(large.value(), large.place._replace(source=self.source.number))
             for part in adapter.split(record):  # type: ignore[attr-defined]  # one that names pieces has it
                 self._count(adapter, 1)
-                self._put_all(reader.feed(adapter, part))
+                self.put(reader.feed(adapter, part))
 
     def _match(self, value: Any) -> Adapter | None:
         """The adapter of the import, else of the text, else the last one that fitted, else the first that fits."""
@@ -291,14 +295,8 @@ class Router:
         self._last, self._split, self._reader = adapter, getattr(adapter, "split", None), readers[name]
         return readers[name]
 
-    def put(self, emit: Emit) -> None:
-        """An item for the case, or a record that gave none."""
-        if type(emit) is Skip:
-            self._skip(emit)
-        else:
-            self.writer.add(cast("Made", emit), self.source)
-
-    def _put_all(self, emits: Iterable[Emit]) -> None:
+    def put(self, emits: Iterable[Emit]) -> None:
+        """Items for the case, and records that gave none."""
         add, source = self.writer.add, self.source
         for emit in emits:
             if type(emit) is Skip:

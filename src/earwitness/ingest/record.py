@@ -61,7 +61,7 @@ class Elements(ABC):
 
 def is_array(value: Any) -> TypeGuard[list[Any] | Elements]:
     """Whether a decoded value is an array, held or walked."""
-    return isinstance(value, list | Elements)
+    return type(value) is list or (value is not None and isinstance(value, Elements))
 
 
 def first_scalar(value: dict[str, Any], keys: tuple[str, ...]) -> Any:

@@ -52,10 +52,14 @@ class _ChatMessages:
         return _Reader(context)
 
 
+# Where lists of messages stand, requests before what answers them.
+_PATHS = (("body",), ("request",), ("request", "body"), ("input",), (), ("response",), ("response", "body"))
+
+
 def _lists(value: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     """The lists of messages in a record, in the order in which they were said."""
-    for path in (("body",), ("request",), ("request", "body"), ("input",), (), ("response",), ("response", "body")):
-        inner = _at(value, path)
+    for path in _PATHS:
+        inner = _at(value, path) if not path or path[0] in value else None
         if isinstance(inner, dict):
             pointer = "".join(f"/{key}" for key in path)
             yield from ((pointer + name, found) for name, found in _messages(inner))
