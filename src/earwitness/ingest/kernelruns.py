@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from earwitness.ingest.kernelcalls import Call, Calls, call_key, call_of, is_call
+from earwitness.ingest.kernelcalls import Call, Calls, call_of, is_call, is_handoff
 from earwitness.ingest.kernelchat import (
     KernelChat,
     Message,
@@ -62,15 +62,18 @@ class Reader:
         self.context = context
         self.shelf = Shelf()
         self.runs: dict[str, Run] = {}
+        self._file, self._run = ("", -1), Run()
 
     def feed(self, record: Record) -> Iterable[Emit]:
         """Keep what a record says."""
         value, place = record
-        run = self.runs.setdefault(self.context.stem, Run())
         file = (self.context.name, place.source)
+        if file != self._file:
+            self._file, self._run = file, self.runs.setdefault(self.context.stem, Run())
+        run = self._run
         if is_call(value):
             run.calls.setdefault(file, []).append(self._keep(value, place))
-            if call_of(value, place).handoff:
+            if is_handoff(value):
                 yield Skip("ignored", "a handoff, which passes no words", place)
         elif not is_message(value):
             for n, message in enumerate(value["messages"]):
@@ -196,7 +199,7 @@ def _began(file: list[Heard]) -> float:
 
 
 def _call_identity(call: Call) -> Hashable:
-    return call.caller, call_key(call.tool, call.arguments)
+    return call.caller, call.likeness
 
 
 def _observe(tale: Tale, messages: list[Message], calls: list[Call]) -> None:
