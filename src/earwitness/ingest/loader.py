@@ -247,7 +247,7 @@ class Router:
             self._turn_to(adapter)
         value, place = record
         if place.source != self.source.number:
-            record = Record(value, place._replace(source=self.source.number))
+            record = Record(value, place.of(self.source.number))
         # An adapter may take an envelope apart: its parts are the records then.
         parts = list(self._split(record)) if self._split else (record,)
         self._count(adapter, len(parts))
@@ -263,7 +263,7 @@ class Router:
                 self.take(whole(large, self.loader.limits))
                 return
             reader = self._turn_to(adapter)
-            record = Record(large.value(), large.place._replace(source=self.source.number))
+            record = Record(large.value(), large.place.of(self.source.number))
             for part in adapter.split(record):  # type: ignore[attr-defined]  # one that names pieces has it
                 self._count(adapter, 1)
                 self.put(reader.feed(adapter, part))
