@@ -71,6 +71,8 @@ class Session:
 
     def drop_pieces(self, event: dict[str, Any]) -> Iterator[Emit]:
         """The whole has come."""
+        if not self._pieces:
+            return
         for _, place in self._pieces.pop((get(event, "invocationId"), event["author"]), ()):
             yield Skip("duplicate", "a streamed piece of an event that is recorded whole", place)
 
@@ -99,7 +101,7 @@ class Session:
         if run != self._run:
             self.dialogue.settle(final=True)
             self._run = run
-        for agent in agents_above(get(get(event, "nodeInfo"), "path")):
+        for agent in agents_above(inner(event, "nodeInfo").get("path")):
             self.dialogue.knows(agent)
         at = At(place, event.get("timestamp"), self._turns.setdefault(run, len(self._turns) + 1))
         self._unconfirmed = inner(event.get("actions"), "requestedToolConfirmations")
@@ -122,7 +124,7 @@ class Session:
         text = "\n".join(texts_of(parts))
         if author == USER:
             self.dialogue.request(text, at)
-        elif any(get(get(p, "functionCall"), "name") == TRANSFER for p in parts):
+        elif any(inner(p, "functionCall").get("name") == TRANSFER for p in parts):
             self._beside = (text, at) if text else None
         elif text:
             self.dialogue.say(author, text, at, id=event_id)
@@ -227,8 +229,9 @@ class Session:
             call_id = self._moving.call_id if self._moving else None
             self._moving = None
             self._move(call_id, target, author, get(actions, "transferReason"), at)
-        summary = text_of(get(get(actions, "compaction"), "compactedContent"))
-        self.dialogue.think(None if author == USER else author, summary, at, kind="compaction")
+        if compaction := inner(actions, "compaction"):
+            summary = text_of(get(compaction, "compactedContent"))
+            self.dialogue.think(None if author == USER else author, summary, at, kind="compaction")
 
     def _write(self, author: str, delta: dict[str, Any], at: At) -> None:
         for key, value in delta.items():
