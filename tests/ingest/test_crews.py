@@ -16,6 +16,7 @@ import pytest
 
 from earwitness.ingest.chronicle import Chronicle, base_name, name_of, text_of
 from earwitness.ingest.claude_code.entries import entry_of
+from earwitness.ingest.codex.items import items_of, says
 from earwitness.ingest.crewai.facts import KEPT, unquote
 from earwitness.ingest.crewai.telling import _Teller
 from earwitness.ingest.loader import Loader
@@ -243,6 +244,26 @@ def test_a_claude_line_without_session_is_named_by_its_folder_or_file() -> None:
     entry = entry_of(line, HERE, "/p/s-7/subagents/agent-k1.jsonl")
     assert entry is not None
     assert (entry.session, entry.agent) == ("s-7", "k1")
+
+
+@pytest.mark.parametrize("kind", ["compacted", "turn_context", "event_msg", "response_item", "session_state"])
+def test_whether_a_codex_record_says_something_shows_without_taking_it_apart(kind: str) -> None:
+    sorts = (
+        "message",
+        "reasoning",
+        "function_call",
+        "tool_search_output",
+        "ghost_snapshot",
+        "user_message",
+        "error",
+        "",
+    )
+    payloads = [{"type": sort, "content": "words"} for sort in sorts]
+    payloads += [{"user_instructions": text} for text in ("", "be kind")]
+    for payload in (*payloads, "no object"):
+        record = {"type": kind, "timestamp": "2026-01-01", "payload": payload}
+        items = items_of(record, HERE)
+        assert says(record) == (None if items is None else bool(items))
 
 
 def test_a_codex_sub_agent_joins_the_thread_that_spawned_it(tmp_path: Path) -> None:

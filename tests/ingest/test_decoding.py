@@ -12,13 +12,14 @@ from earwitness.ingest.containers import Block, lines_of, records_of
 from earwitness.ingest.jsonout import encode_text, encoder
 from earwitness.ingest.record import Record
 
-_KEYS = st.sampled_from(['"a"', '"b"', '"\\\\"', '"\\""', '":"', '"c\\":"', '"d\\\\\\":"'])
+_KEYS = st.sampled_from(['"a"', '"b"', '"\\\\"', '"\\""', '":"', '"c\\":"', '"d\\\\\\":"', '"e,"'])
 _SCALARS = st.sampled_from(
     [
         *("1", "-0", "1e5", "1e999", "NaN", "9" * 30, "null", "true", '"x"', '"\\":"', '":"', '"\\\\"', '"\\ud800"'),
         '"{\\"a\\":1}"',
         '"\\\\\\":\\\\"',
         '"a\tb"',
+        '"\\u003ax"',
     ]
 )
 _COLONS = st.sampled_from([":", " :", ": ", "\t:"])
@@ -70,6 +71,12 @@ def test_lines_say_together_what_each_says_alone(lines: list[tuple[str, str]]) -
     block = Block("".join(text + end for text, end in lines).encode("utf-8", "surrogatepass"), 7, 100)
     together = [(repr(r.value) if isinstance(r, Record) else None, r.place) for r in records_of(block)]
     assert together == [(_alone(raw), place) for raw, place in lines_of(block)]
+
+
+@pytest.mark.parametrize("repeated", ['{"a":1,"a":"\\u003ax"}', '{"a":[{"b":":"}],"a":"\\u003a"}', '{"a,":1,"a,":"a"}'])
+def test_what_another_text_is_written_like_hides_no_repeated_key(repeated: str) -> None:
+    lines = f'{{"c":1}}\n{repeated}\n'.encode()
+    assert [isinstance(found, Record) for found in records_of(Block(lines, 1, 0))] == [True, False]
 
 
 _WRITTEN = st.recursive(

@@ -92,13 +92,13 @@ def test_an_index_is_not_led_astray_by_bytes_that_look_like_a_key(monkeypatch: p
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=60))
 def test_groups_hold_all_numbers_whenever_they_are_first_asked_for(steps: list[tuple[int, bool]]) -> None:
     log: list[tuple[int, int]] = []
-    groups, known = Groups(lambda: log), defaultdict[int, list[int]](list)
+    groups, known = Groups(), defaultdict[int, list[int]](list)
     for number, (key, asks) in enumerate(steps):
         groups.put(key, number)
         log.append((key, number))
         known[key].append(number)
-        assert not asks or list(groups.of(key)) == known[key]
-    assert [list(groups.of(key)) for key in range(6)] == [known[key] for key in range(6)]
+        assert not asks or list(groups.of(key, log)) == known[key]
+    assert [list(groups.of(key, log)) for key in range(6)] == [known[key] for key in range(6)]
 
 
 def _row(n: int) -> Draft:

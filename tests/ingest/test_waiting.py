@@ -1,6 +1,7 @@
 """What an import remembers and what waits on disk: small in memory, and nothing of it is lost or mixed up."""
 
 import json
+import pickle
 import random
 import tracemalloc
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from earwitness.ingest.accounts import Accounts
 from earwitness.ingest.adapters.autogen_core_log import ADAPTER as CORE_LOG
+from earwitness.ingest.delegation import Delegation
 from earwitness.ingest.digests import Counts, Digests, digest_of
 from earwitness.ingest.langchain.dialogue import Dialogue
 from earwitness.ingest.langchain.messages import Msg
@@ -21,7 +23,7 @@ from earwitness.ingest.record import Made, Place, Record, Source
 from earwitness.ingest.shelf import Integers, Shelf, Texts
 from earwitness.ingest.tale import Tale
 from earwitness.schema.case import Case
-from earwitness.schema.model import Event, Sighting, Trace
+from earwitness.schema.model import Delivery, Event, Sighting, Trace
 
 PLACE = Place(1, 0, 1, "", 0)
 MB = 1 << 20
@@ -98,6 +100,21 @@ def test_accounts_of_many_records_say_which_were_not_told() -> None:
         else:
             wanted.append(("some-format", place))
     assert list(accounts.untold()) == wanted
+
+
+@pytest.mark.parametrize("said", ["a plain text", "half \ud800 of a pair"])
+def test_calls_that_are_held_come_back_from_disk_and_with_what_holds_them(said: str) -> None:
+    held, calls = Delegation(), [_call(n, f"{said} {long_text(n)}") for n in range(600)]
+    for call in calls:
+        held.hold("Look Up", [call])
+    again = pickle.loads(pickle.dumps(held))
+    assert again.meet("desk") == []
+    assert list(again.rest()) == calls == list(held.rest())
+
+
+def _call(n: int, content: str) -> Made:
+    event = Event(trace="t", channel="C3", content=content, seq=n, to=(Delivery("look_up"),), attributes={"n": [n]})
+    return Made(event, PLACE.at(f"/{n}"))
 
 
 def _event_at(place: Place) -> Made:

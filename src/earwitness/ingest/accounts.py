@@ -3,7 +3,6 @@
 A row of a trace or of an actor alone says nothing of what a record holds.
 """
 
-from array import array
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -28,23 +27,36 @@ class Accounts:
         self._waiting = Integers()
         self._waits = 0
         self._pointers = Tape[tuple[int, str]]()
+        self._pointed = False
         self._told = Integers()
         self._latest: Place | None = None
+        self._keys: tuple[int, ...] = ()
+        self._entered: tuple[str, int, int] = ("", -1, -1)
 
     def enter(self, adapter: str, place: Place, emits: Iterable[Emit]) -> None:
         """Enter a record with what was told when it was fed, of itself or of earlier ones."""
-        reader = self.readers.setdefault((adapter, place.source), len(self.readers))
         known = False
         for emit in emits:
-            if emit.place is place or _of(emit.place, place):
+            at = emit.place
+            if at is place or _of(at, place):
                 known = known or _tells(emit)
             else:
                 self.told(emit)
+        reader = self._number(adapter, place.source)
         if not known:
             if place.pointer:
                 self._pointers.append((self._waits, place.pointer), len(place.pointer))
+                self._pointed = True
             self._waiting.extend((place.source, place.line, place.offset, place.length, reader))
             self._waits += 1
+
+    def _number(self, adapter: str, source: int) -> int:
+        """The number of a reader; mostly the one before asked, too."""
+        name, of, number = self._entered
+        if source != of or adapter != name:
+            number = self.readers.setdefault((adapter, source), len(self.readers))
+            self._entered = adapter, source, number
+        return number
 
     def told(self, emit: Emit) -> None:
         """Something was told of a record that was fed before."""
@@ -52,16 +64,11 @@ class Accounts:
         if place is self._latest or not _tells(emit):
             return
         self._latest = place
-        pointer, key = place.pointer if len(self._pointers) else "", _key(place, "")
-        if not pointer:
-            if self._told.latest[-1:] != array("q", (key,)):
-                self._told.extend((key,))
-            return
-        keys = [key]
-        while pointer:  # the record may be a part of an envelope, and the item of a part of the record
-            keys.append(_key(place, pointer))
-            pointer = pointer.rpartition("/")[0]
-        if self._told.latest[-len(keys) :].tolist() != keys:
+        keys: tuple[int, ...] = (_key(place, ""),)
+        if self._pointed and place.pointer:  # the record may be a part of an envelope, and the item of a part of it
+            keys += tuple(_key(place, pointer) for pointer in _upwards(place.pointer))
+        if keys != self._keys:
+            self._keys = keys
             self._told.extend(keys)
 
     def untold(self) -> Iterator[tuple[str, Place]]:
@@ -92,6 +99,13 @@ def _tells(emit: Emit) -> bool:
 def _of(part: Place, record: Place) -> bool:
     same = part.offset == record.offset and part.line == record.line and part.source == record.source
     return same and part.pointer.startswith(record.pointer)
+
+
+def _upwards(pointer: str) -> Iterator[str]:
+    """A pointer and those above it."""
+    while pointer:
+        yield pointer
+        pointer = pointer.rpartition("/")[0]
 
 
 def _key(place: Place, pointer: str) -> int:

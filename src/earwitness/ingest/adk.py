@@ -26,7 +26,8 @@ def is_event(value: Any) -> bool:
         isinstance(value, dict)
         and isinstance(value.get("author"), str)
         and isinstance(get(value, "invocationId"), str)
-        and not {"table", "_table"} & value.keys()
+        and "table" not in value
+        and "_table" not in value
         and any(get(value, key) is not None for key in MEANT)
     )
 

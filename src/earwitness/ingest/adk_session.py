@@ -26,6 +26,7 @@ from earwitness.ingest.adk_words import (
     searched,
     store_of,
     text_of,
+    texts_of,
 )
 from earwitness.ingest.dialogue import USER, At, Dialogue
 from earwitness.ingest.record import Emit, Place, Skip
@@ -34,6 +35,9 @@ from earwitness.ingest.spans.identity import addressed
 from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Delivery, Trace
 from earwitness.schema.words import Flag, Grade
+
+# The key of a part that is words alone: most are.
+_WORDS = {"text"}
 
 
 class _Moving(NamedTuple):
@@ -73,6 +77,8 @@ class Session:
 
     def drop_pieces(self, event: dict[str, Any]) -> Iterator[Emit]:
         """The whole has come."""
+        if not self._pieces:
+            return
         for _, place in self._pieces.pop((get(event, "invocationId"), event["author"]), ()):
             yield Skip("duplicate", "a streamed piece of an event that is recorded whole", place)
 
@@ -97,32 +103,33 @@ class Session:
 
     def tell(self, event: dict[str, Any], place: Place) -> None:
         """Tell an event that is whole."""
-        run, author, content = get(event, "invocationId"), event["author"], event.get("content")
+        run, author, parts = get(event, "invocationId"), event["author"], parts_of(event.get("content"))
         if run != self._run:
             self.dialogue.settle(final=True)
             self._run = run
-        for agent in agents_above(get(get(event, "nodeInfo"), "path")):
+        for agent in agents_above(inner(event, "nodeInfo").get("path")):
             self.dialogue.knows(agent)
-        self._enter(event, run, author)
+        self._enter(event, run, author, bool(parts))
         at = At(place, event.get("timestamp"), self._turns.setdefault(run, len(self._turns) + 1))
         self._unconfirmed = inner(event.get("actions"), "requestedToolConfirmations")
         if author != USER:
             self._settle_move(author)
-        self._think(author, content, at)
+        self._think(author, parts, at)
         self._search(author, event, at)
-        last = concludes(content)
+        last = concludes(parts)
         if not last:
-            self._speak(author, event, at)
-        for n, part in enumerate(parts_of(content)):
-            self._part(author, part, at._replace(place=place.at(f"/content/parts/{n}")))
+            self._speak(author, event, parts, at)
+        for n, part in enumerate(parts):
+            if part.keys() != _WORDS:
+                self._part(author, part, At(place.at(f"/content/parts/{n}"), at.time, at.turn))
         if last:
-            self._speak(author, event, at)
+            self._speak(author, event, parts, at)
         self._act(author, event.get("actions"), at)
         self._trouble(author, event, at)
 
-    def _enter(self, event: dict[str, Any], run: str, author: str) -> None:
+    def _enter(self, event: dict[str, Any], run: str, author: str, says: bool) -> None:
         """Where in the session an event stands, for what others are shown of it."""
-        if parts_of(event.get("content")) and author != USER:
+        if says and author != USER:
             self.dialogue.beside(author)
         branch = event.get("branch")
         self._scopes.enter(len(self.dialogue.history), run, branch if isinstance(branch, str) and branch else None)
@@ -142,19 +149,18 @@ class Session:
         if found:
             self.dialogue.result(call_id, as_text(found), where, agent=author, tool=tool)
 
-    def _think(self, author: str, content: Any, at: At) -> None:
-        thoughts = text_of(content, thought=True)
+    def _think(self, author: str, parts: list[dict[str, Any]], at: At) -> None:
+        thoughts = "\n".join(texts_of(parts, thought=True))
         if thoughts and author != USER:
             self.dialogue.think(author, thoughts, at)
 
-    def _speak(self, author: str, event: dict[str, Any], at: At) -> None:
-        content, event_id = event.get("content"), str(event.get("id") or "") or None
-        text = text_of(content)
-        if not parts_of(content) and event.get("output") is not None:  # of a node of a workflow that is no agent
+    def _speak(self, author: str, event: dict[str, Any], parts: list[dict[str, Any]], at: At) -> None:
+        text, event_id = "\n".join(texts_of(parts)), str(event.get("id") or "") or None
+        if not parts and event.get("output") is not None:  # of a node of a workflow that is no agent
             text = as_text(event["output"])
         if author == USER:
             self.dialogue.request(text, at)
-        elif any(get(get(p, "functionCall"), "name") == TRANSFER for p in parts_of(content)):
+        elif any(inner(p, "functionCall").get("name") == TRANSFER for p in parts):
             self._beside = (text, at) if text else None
         elif text:
             self.dialogue.say(author, text, at, id=event_id)
@@ -276,8 +282,9 @@ class Session:
             call_id = self._moving.call_id if self._moving else None
             self._moving = None
             self._move(call_id, target, author, get(actions, "transferReason"), at)
-        summary = text_of(get(get(actions, "compaction"), "compactedContent"))
-        self.dialogue.think(None if author == USER else author, summary, at, kind="compaction")
+        if compaction := inner(actions, "compaction"):
+            summary = text_of(get(compaction, "compactedContent"))
+            self.dialogue.think(None if author == USER else author, summary, at, kind="compaction")
 
     def _write(self, author: str, delta: dict[str, Any], at: At) -> None:
         for key, value in delta.items():

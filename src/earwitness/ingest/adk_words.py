@@ -67,15 +67,17 @@ def parts_of(content: Any) -> list[dict[str, Any]]:
 
 def text_of(content: Any, *, thought: bool = False, glue: str = "\n") -> str:
     """The words of a content, or its visible thoughts."""
-    texts = [
-        p["text"] for p in parts_of(content) if isinstance(p.get("text"), str) and bool(p.get("thought")) is thought
-    ]
-    return glue.join(texts)
+    return glue.join(texts_of(parts_of(content), thought=thought))
 
 
-def concludes(content: Any) -> bool:
+def texts_of(parts: list[dict[str, Any]], *, thought: bool = False) -> list[str]:
+    """The words of parts, or their visible thoughts."""
+    return [p["text"] for p in parts if isinstance(p.get("text"), str) and bool(p.get("thought")) is thought]
+
+
+def concludes(parts: list[dict[str, Any]]) -> bool:
     """Whether words stand after code that was run, or a tool of the provider's, in the same event."""
-    parts, kinds = parts_of(content), ("executableCode", "codeExecutionResult", "toolResponse")
+    kinds = ("executableCode", "codeExecutionResult", "toolResponse")
     worked = any(inner(part, kind) for part in parts for kind in kinds)
     return worked and isinstance(parts[-1].get("text"), str) and not parts[-1].get("thought")
 

@@ -22,6 +22,8 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("model client", ("wrapper_id", "session_id", "init_args")),
     ("model client", ("wrapper_id", "session_id", "json_state")),
 )
+# One of these every row has, whatever its kind: most records of other formats have neither.
+_EVERY = frozenset(("source_name", "wrapper_id"))
 _TIMES = ("timestamp", "start_time", "current_time")
 
 
@@ -65,6 +67,8 @@ def _kind(value: dict[str, Any]) -> str | None:
     if value.get("_table") == "version" and "version_number" in value:
         return "log version"
     keys = value.keys()
+    if _EVERY.isdisjoint(keys):
+        return None
     return next((kind for kind, needed in _KINDS if all(key in keys for key in needed)), None)
 
 

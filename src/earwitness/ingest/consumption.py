@@ -68,7 +68,7 @@ _CONTEXTS = f"""
     SELECT s.trace, c.text, s.viewers FROM (
         SELECT trace, content, list({{'actor': actor, 'seq': seq}}) AS viewers
         FROM ({_LAST.format(key="content")} AND trace BETWEEN ? AND ? GROUP BY ALL) GROUP BY trace, content
-    ) s JOIN contents c USING (content)
+    ) s JOIN contents c USING (content) WHERE strlen(c.text) >= ?
 """
 # Traces whose texts are looked for at once: so many, with so many bytes of text and so many texts.
 _TRACES, _BYTES, _TEXTS = 5000, 16 << 20, 100_000
@@ -109,8 +109,10 @@ def _find_contained(case: Case) -> None:
 
 def _parts(case: Case) -> Iterator[tuple[int, int, int, int]]:
     """First and last trace, and first and last event, of what is looked for at once."""
-    for first, last in _ranges(case.rows(_OPEN_SIZES), _TRACES, _BYTES, _TEXTS):
-        if first < last:
+    sizes = case.rows(_OPEN_SIZES)
+    whole = {trace for trace, length, n in sizes if length <= _PART_BYTES and n <= _PART_TEXTS}
+    for first, last in _ranges(sizes, _TRACES, _BYTES, _TEXTS):
+        if first < last or first in whole:
             yield first, last, *_ALL_EVENTS
             continue
         events = case.rows(_OPEN_SIZES_IN, [first])
@@ -134,14 +136,15 @@ def _ranges(sizes: list[tuple[int, int, int]], most: int, size: int, texts: int)
 def _contained(case: Case, first: int, last: int, first_event: int, last_event: int) -> set[tuple[int, str]]:
     """Pairs of event and actor in some traces."""
     owners: dict[int, _Owners] = {}
-    for trace, event, seq, sender, text in case.rows(_OPEN_TEXTS, [first, last, first_event, last_event]):
+    open_texts = case.rows(_OPEN_TEXTS, [first, last, first_event, last_event])
+    for trace, event, seq, sender, text in open_texts:
         owners.setdefault(trace, {}).setdefault(text, []).append((event, seq, sender))
-    inside = {trace: _searcher(list(texts)) for trace, texts in owners.items()}
+    inside = _Searchers(owners)
     found = set[tuple[int, str]]()
-    contexts = case.con.execute(_CONTEXTS, [first, last])
+    contexts = case.con.execute(_CONTEXTS, [first, last, min(len(row[-1]) for row in open_texts)])
     while rows := contexts.fetchmany(_ROWS):
         for trace, context, viewers in rows:
-            heard = [o for t in inside[trace](context) for o in owners[trace][t]] if trace in inside else []
+            heard = [o for t in inside[trace](context) for o in owners[trace][t]] if trace in owners else []
             found.update(
                 (event, v["actor"])
                 for event, seq, sender in heard
@@ -149,6 +152,17 @@ def _contained(case: Case, first: int, last: int, first_event: int, last_event: 
                 if seq < v["seq"] and sender != v["actor"]
             )
     return found
+
+
+class _Searchers(dict[int, Callable[[str], Iterable[str]]]):
+    """What finds the open texts of a trace: made for the first context that is long enough to hold one."""
+
+    def __init__(self, owners: dict[int, _Owners]) -> None:
+        self._owners = owners
+
+    def __missing__(self, trace: int) -> Callable[[str], Iterable[str]]:
+        self[trace] = found = _searcher(list(self._owners[trace]))
+        return found
 
 
 def _searcher(texts: list[str]) -> Callable[[str], Iterable[str]]:

@@ -24,6 +24,7 @@ from earwitness.ingest.jsontext import (
     decode_document,
     decode_lines,
     documents,
+    table,
 )
 from earwitness.ingest.jsonwindow import Window
 from earwitness.ingest.limits import Limits
@@ -49,7 +50,7 @@ _UNSUPPORTED = (
     (b"\x04\x22\x4d\x18", "lz4"),
 )
 _NEWLINE = 10
-_RETURN, _OPENS, _CLOSES = 13, b"{[", b"}]"
+_RETURN = 13
 _PIECE = 1 << 17
 _FEW = 8
 _NOISE = 1000
@@ -63,6 +64,9 @@ T = TypeVar("T")
 
 
 Ints = npt.NDArray[np.int64]
+# Numbers, byte offsets and lengths of lines.
+Lines = tuple[Ints, Ints, Ints]
+_OPENS, _CLOSES, _BLANK = (table(some) for some in (b"{[", b"}]", b" \t\r\v\f"))
 # What a class made by `NamedTuple` does, without a call of Python: there is one of each for every line.
 _RECORD: Callable[[tuple[Any, Place]], Record] = partial(tuple.__new__, Record)
 _PLACE: Callable[[tuple[int, int, int, str, int]], Place] = partial(tuple.__new__, Place)
@@ -322,16 +326,17 @@ def whole(large: Large, limits: Limits) -> Block | Record | Skip:
 
 def lines_of(block: Block) -> Iterator[tuple[bytes, Place]]:
     """The non-blank lines of a block with their places."""
-    for place in places_of(block):
+    for place in _places(line_columns(block), -1):
         start = place.offset - block.offset
         yield block.data[start : start + place.length], place
 
 
-def records_of(block: Block) -> Iterator[Record | Skip]:
-    """The lines of a block decoded, and why some could not be."""
+def records_of(block: Block, source: int = -1) -> Iterator[Record | Skip]:
+    """The lines of a block of a source decoded, and why some could not be."""
     for piece in _pieces(block):
-        places = places_of(piece)
-        values = decode_lines(piece.data) if _are_values(piece, places) else None
+        columns = line_columns(piece)
+        places = _places(columns, source)
+        values = decode_lines(piece.data) if _are_values(piece, columns) else None
         if values is not None and len(values) == len(places):
             yield from map(_RECORD, zip(values, places, strict=True))
         else:
@@ -357,25 +362,22 @@ def _pieces(block: Block) -> Iterator[Block]:
         start, line = end, line + data.count(b"\n")
 
 
-def _are_values(block: Block, places: list[Place]) -> bool:
+def _are_values(block: Block, lines: Lines) -> bool:
     """Whether every line begins and ends as an object or array does, so that as many values are one a line."""
-    data, at = block.data, block.offset
-    for _, offset, length, *_ in places:
-        start = offset - at
-        last = data[start + length - 1]
-        last = data[start + length - 2] if last == _RETURN else last
-        if data[start] not in _OPENS or last not in _CLOSES:
-            return False
-    return True
+    data, (_, offsets, lengths) = np.frombuffer(block.data, np.uint8), lines
+    starts = offsets - block.offset
+    ends = starts + lengths - 1
+    ends = ends - (data[ends] == _RETURN)
+    return bool(np.all(_OPENS[data[starts]]) and np.all(_CLOSES[data[ends]]))
 
 
-def places_of(block: Block) -> list[Place]:
-    """The places of the non-blank lines of a block."""
-    columns = (c.tolist() for c in line_columns(block))
-    return list(map(_PLACE, zip(*columns, repeat(""), repeat(-1), strict=False)))
+def _places(lines: Lines, source: int) -> list[Place]:
+    """The places of lines of a source, -1 for the current one."""
+    columns = (c.tolist() for c in lines)
+    return list(map(_PLACE, zip(*columns, repeat(""), repeat(source), strict=False)))
 
 
-def line_columns(block: Block) -> tuple[Ints, Ints, Ints]:
+def line_columns(block: Block) -> Lines:
     """Line numbers, byte offsets and lengths of the non-blank lines of a block."""
     data = np.frombuffer(block.data, np.uint8)
     ends = np.flatnonzero(data == _NEWLINE)
@@ -385,6 +387,6 @@ def line_columns(block: Block) -> tuple[Ints, Ints, Ints]:
     numbers = np.arange(block.line, block.line + len(ends))
     full = ends > starts
     # Only a line that begins with white space can be blank.
-    for at in np.flatnonzero(full & np.isin(data[np.minimum(starts, len(data) - 1)], list(b" \t\r\v\f"))):
+    for at in np.flatnonzero(full & _BLANK[data[np.minimum(starts, len(data) - 1)]]):
         full[at] = bool(block.data[starts[at] : ends[at]].strip())
     return numbers[full], block.offset + starts[full], (ends - starts)[full]

@@ -41,10 +41,20 @@ class Digests:
     def add(self, digest: bytes) -> bool:
         """Put one in; False says that it was there."""
         if self._slots or len(self._few) >= _FEW:
-            return bool(self.fresh((digest,)))
+            return self._add_to_table(digest)
         known = len(self._few)
         self._few.add(digest)
         return len(self._few) > known
+
+    def _add_to_table(self, digest: bytes) -> bool:
+        if self._n >= self._slots * _FULL:
+            self._make_room(1)
+        at = self._slot(digest)
+        if self._table[at : at + SIZE] == digest:
+            return False
+        self._table[at : at + SIZE] = digest
+        self._n += 1
+        return True
 
     def fresh(self, digests: Sequence[bytes]) -> list[int]:
         """Put some in; gives the positions of those that were not there before."""
@@ -71,10 +81,10 @@ class Digests:
     def _slot(self, digest: bytes) -> int:
         """Where it stands, or the free place where it would."""
         table, last = self._table, self._slots - 1
-        n = int.from_bytes(digest[:8], "little") & last
-        while (found := table[n * SIZE : (n + 1) * SIZE]) != digest and found != _NONE:
-            n = (n + 1) & last
-        return n * SIZE
+        at = (int.from_bytes(digest[:8], "little") & last) * SIZE
+        while (found := table[at : at + SIZE]) != digest and found != _NONE:
+            at = at + SIZE if at < last * SIZE else 0
+        return at
 
     def _make_room(self, n: int) -> None:
         if not self._slots:

@@ -46,17 +46,28 @@ class Call(NamedTuple):
     peer: str | None = None
 
 
-def unwrap(value: Any) -> Call | None:
-    """The JSON-RPC message of a record, or None."""
+def message_in(value: Any) -> tuple[str, dict[str, Any]] | None:
+    """The JSON-RPC message of a record behind its JSON pointer, or None."""
     if not isinstance(value, dict):
         return None
     if value.get("jsonrpc") == "2.0":
-        return Call(value)
+        return "", value
     for key in _INNER:
         inner = value.get(key)
         if isinstance(inner, dict) and inner.get("jsonrpc") == "2.0":
-            return Call(inner, f"/{key}", first_scalar(value, _TIMES), _from_client(value), _peer(value))
+            return f"/{key}", inner
     return None
+
+
+def unwrap(value: Any) -> Call | None:
+    """The JSON-RPC message of a record with what the line around it says, or None."""
+    found = message_in(value)
+    if found is None:
+        return None
+    inner, message = found
+    if not inner:
+        return Call(message)
+    return Call(message, inner, first_scalar(value, _TIMES), _from_client(value), _peer(value))
 
 
 def _peer(value: dict[str, Any]) -> str | None:

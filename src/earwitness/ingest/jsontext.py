@@ -68,16 +68,19 @@ decode_known = _ANY.decode
 # What no value is.
 ODD = object()
 _ENCODER = msgspec.json.Encoder()
+_BRIEF = 2048
 _DOUBTFUL = (b" :", b"\t:", b"\r:", b"\n:", b'\\\\":')
 _COLON, _QUOTE, _SLASH, _SPACE = ord(":"), ord('"'), ord("\\"), b" \t\r\n"
 
 
-def _table(characters: bytes) -> npt.NDArray[np.bool_]:
+def table(characters: bytes) -> npt.NDArray[np.bool_]:
+    """For each byte, whether it is one of these."""
     return np.isin(np.arange(256), list(characters))
 
 
-# White space, and what stands before the quote that begins a text in JSON without white space.
-_IS_SPACE, _BEGINS_TEXT = _table(_SPACE), _table(b":,[{")
+_IS_SPACE = table(_SPACE)
+# What stands before a quote that begins a text in JSON without white space, or is part of one.
+_ENDS_NO_KEY = table(b":,[{\\")
 
 
 def decode(raw: bytes) -> Any:
@@ -101,8 +104,8 @@ def decode_plainly(raw: bytes) -> Any:
         return ODD
     if type(value) is not dict and type(value) is not list:
         return value
-    kept = keys_kept(value)
-    return value if kept == _keys_at_most(raw) or kept == keys_written(raw) else ODD
+    kept = keys_kept(value)  # a colon behind each key, and most texts have none
+    return value if kept == raw.count(b":") or kept == _keys_at_most(raw) or kept == keys_written(raw) else ODD
 
 
 def _keys_at_most(raw: bytes) -> int:
@@ -110,8 +113,11 @@ def _keys_at_most(raw: bytes) -> int:
 
     Quotes before a colon end a key, or stand in a text: there an odd number of backslashes may stand before them.
     """
-    if any(pair in raw for pair in _DOUBTFUL):
+    if len(raw) > _BRIEF:  # the closer look takes no longer
         return -1
+    for pair in _DOUBTFUL:
+        if pair in raw:
+            return -1
     return raw.count(b'":') - raw.count(b'\\":')
 
 
@@ -211,7 +217,22 @@ def decode_lines(raw: bytes) -> list[Any] | None:
         values = _ANY.decode_lines(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return values if keys_kept(values) == keys_written(raw) else None
+    written = keys_written(raw)
+    return values if _keys_at_least(values) == written or keys_kept(values) == written else None
+
+
+def _keys_at_least(values: list[Any]) -> int:
+    """Object keys of decoded values at any depth, counted in a moment; fewer where a key ends like no key.
+
+    Written again without white space, a text begins behind one of a few characters, and a key ends behind any other.
+    """
+    try:
+        data = np.frombuffer(_ENCODER.encode(values), np.uint8)
+    except (ValueError, OverflowError, RecursionError):  # a lone surrogate, a number above 64 bits
+        return -1
+    colons = np.flatnonzero(data == _COLON)
+    ends = data[colons[data[colons - 1] == _QUOTE] - 2]
+    return len(ends) - int(np.count_nonzero(_ENDS_NO_KEY[ends]))
 
 
 def keys_kept(value: Any) -> int:

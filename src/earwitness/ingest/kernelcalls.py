@@ -3,14 +3,16 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from earwitness.ingest.record import Place
-from earwitness.ingest.spans.texts import as_text, fingerprint, loads
+from earwitness.ingest.spans.texts import as_text, fingerprint_of, loads
 from earwitness.ingest.tale import USER, Tale, named, said
 from earwitness.schema.model import Delivery
 
 HANDOFF, DONE = "Handoff", "complete_task"
+_NOWHERE = Place(0, 0, 0)
 _KEYS = {"agent", "function", "arguments", "result", "is_streaming"}
 
 
@@ -46,6 +48,11 @@ class Call:
     twin: str | None = None
     answered: bool = False
 
+    @cached_property
+    def likeness(self) -> tuple[str, str]:
+        """The same for the records of one call in files of different kinds."""
+        return call_key(self.tool, self.arguments)
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -80,6 +87,11 @@ def call_of(value: dict[str, Any], place: Place) -> Call:
     )
 
 
+def is_handoff(value: dict[str, Any]) -> bool:
+    """Whether the call of a record passes the turn on, and nothing else."""
+    return value["function"].startswith(f"{HANDOFF}-") and call_of(value, _NOWHERE).handoff
+
+
 def summary_of(arguments: str) -> str | None:
     """What an agent says of a task that it completes."""
     given = loads(arguments)
@@ -90,8 +102,8 @@ def call_key(tool: str, arguments: str) -> tuple[str, str]:
     """The same for the records of one call in files of different kinds; filters add an override to the arguments."""
     given = loads(arguments)
     if isinstance(given, dict):
-        given = {k: v for k, v in given.items() if k != "instructions_override"}
-    return tool, fingerprint(arguments if given is None else as_text(given)).hex()
+        given.pop("instructions_override", None)
+    return tool, fingerprint_of(arguments if given is None else given).hex()
 
 
 def nested(calls: Iterable[Call]) -> list[Call]:
@@ -145,7 +157,7 @@ class Calls:
         agents = agents | {call.tool for call in self.all if call.agent}
         waiting: dict[tuple[str, str], deque[Call]] = {}
         for call in self.all:
-            waiting.setdefault(call_key(call.tool, call.arguments), deque()).append(call)
+            waiting.setdefault(call.likeness, deque()).append(call)
         for one in asked:
             same = waiting.get(call_key(one.tool, one.arguments), deque())
             fits = (c for own in (True, False) for c in same if _fits(c, one, agents, own=own))

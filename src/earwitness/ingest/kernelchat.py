@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -31,6 +31,37 @@ def is_message(value: Any) -> bool:
     )
 
 
+class Heard(NamedTuple):
+    """A message taken apart, once, for all that is asked of it.
+
+    Attributes:
+        message: as recorded.
+        place: where it stands.
+        whole: it is a record of its own.
+        id: the model's, of an answer.
+        name: of its author.
+        text: of its text items.
+        calls: its items that are function calls.
+        results: its items that are results of them.
+    """
+
+    message: Message
+    place: Place
+    whole: bool
+    id: str | None
+    name: str | None
+    text: str | None
+    calls: list[dict[str, Any]]
+    results: list[dict[str, Any]]
+
+
+def hear(message: Message, place: Place, *, whole: bool) -> Heard:
+    """Take a message apart."""
+    calls, results = items(message, "function_call"), items(message, "function_result")
+    name = named(message.get("name"))
+    return Heard(message, place, whole, message_id(message), name, text_of(message), calls, results)
+
+
 def text_of(message: Message) -> str | None:
     """The text items of a message."""
     return said("\n".join(str(i["text"]) for i in items(message, "text") if said(i.get("text")) is not None))
@@ -41,13 +72,13 @@ def items(message: Message, kind: str) -> list[dict[str, Any]]:
     return [i for i in message["items"] if isinstance(i, dict) and i.get("content_type") == kind]
 
 
-def _following(messages: list[Message]) -> list[str | None]:
+def _following(messages: list[Heard]) -> list[str | None]:
     """For each message the first agent with a name that speaks after it."""
     found: list[str | None] = []
     name: str | None = None
-    for message in reversed(messages):
+    for heard in reversed(messages):
         found.append(name)
-        name = (named(message.get("name")) if message["role"] == "assistant" else None) or name
+        name = (heard.name if heard.message["role"] == "assistant" else None) or name
     return found[::-1]
 
 
@@ -64,15 +95,14 @@ def message_id(message: Message) -> str | None:
     return named(metadata.get("id")) if isinstance(metadata, dict) else None
 
 
-def identity(message: Message) -> tuple[str, ...]:
+def identity(heard: Heard) -> tuple[str, ...]:
     """The same for the records of one message in several files; ids of model, calls and results where there are any."""
-    calls = [f"call {i.get('id')}" for i in items(message, "function_call")]
-    results = [f"result {i.get('id')}" for i in items(message, "function_result")]
-    key, own = [*calls, *results], message_id(message)
-    if key:
-        return str(own), *key
-    text = text_of(message) or ""
-    return (own, text) if own else (message["role"], str(message.get("name")), text)
+    calls = [f"call {i.get('id')}" for i in heard.calls]
+    results = [f"result {i.get('id')}" for i in heard.results]
+    if calls or results:
+        return str(heard.id), *calls, *results
+    text = heard.text or ""
+    return (heard.id, text) if heard.id else (heard.message["role"], str(heard.message.get("name")), text)
 
 
 def function_of(item: dict[str, Any]) -> tuple[str | None, str]:
@@ -101,7 +131,7 @@ class KernelChat:
 
     tale: Tale
     calls: Calls
-    messages: list[tuple[Message, Place]] = field(default_factory=list)
+    messages: list[Heard] = field(default_factory=list)
     _thoughts: set[tuple[str, str]] = field(default_factory=set)
     _answers: set[tuple[str, str]] = field(default_factory=set)
     _keys: set[tuple[str, ...]] = field(default_factory=set)
@@ -111,91 +141,88 @@ class KernelChat:
     _authors: set[str | None] = field(default_factory=set)
     _last: Draft | None = None
 
-    def know(self, message: Message) -> None:
+    def know(self, heard: Heard) -> None:
         """What is said with an id, or as the end of a task: the result of a run is a copy of it without any."""
-        name, text = str(message.get("name")), text_of(message)
-        if text and message_id(message):
-            self._answers.add((name, text))
-        for call in items(message, "function_call"):
+        name = str(heard.message.get("name"))
+        if heard.text and heard.id:
+            self._answers.add((name, heard.text))
+        for call in heard.calls:
             summary = summary_of(str(call.get("arguments"))) if function_of(call) == (HANDOFF, DONE) else None
             self._answers |= {(name, summary)} if summary else set()
 
-    def take(self, message: Message, place: Place) -> bool:
+    def take(self, heard: Heard) -> bool:
         """Keep a message; False says it is a copy: callbacks repeat the first text of a turn at its end."""
-        key, text = identity(message), text_of(message) or ""
-        own, called = message_id(message), len(items(message, "function_call")) + len(items(message, "function_result"))
-        speech = (str(message.get("name")), text)
-        if own or called:
+        key, text, called = identity(heard), heard.text or "", bool(heard.calls or heard.results)
+        speech = (str(heard.message.get("name")), text)
+        if heard.id or called:
             seen = key in self._keys
-            self._keys |= {key, (str(own), text)} if called else {key}
+            self._keys |= {key, (str(heard.id), text)} if called else {key}
         else:
             answer = (speech[0], text.removeprefix(_SUMMARY))
-            seen = message["role"] == "assistant" and bool(text) and answer in self._answers
+            seen = heard.message["role"] == "assistant" and bool(text) and answer in self._answers
         if seen:
             return False
-        if items(message, "function_call"):
+        if heard.calls:
             self._thoughts.add(speech)
         elif text and speech in self._thoughts:
             return False
-        self.messages.append((message, place))
+        self.messages.append(heard)
         return True
 
     def tell(self) -> None:
         """Tell all messages, and the calls that only a filter saw in between."""
-        messages = [message for message, _ in self.messages]
-        self._authors = {named(m.get("name")) for m in messages if m["role"] == "assistant"}
-        self._results = {str(i.get("id")): str(i.get("result")) for m in messages for i in items(m, "function_result")}
-        self._spoke = {named(m.get("name")): n for n, m in enumerate(messages)}
-        self._following = _following(messages)
+        self._authors = {m.name for m in self.messages if m.message["role"] == "assistant"}
+        self._results = {str(i.get("id")): str(i.get("result")) for m in self.messages for i in m.results}
+        self._spoke = {m.name: n for n, m in enumerate(self.messages)}
+        self._following = _following(self.messages)
         for author in sorted(name for name in self._authors if name):
             self.tale.actor(author)
-        asked = _asked(messages)
+        asked = _asked(self.messages)
         self.calls.match(asked, self._authors | {one.tool for one in asked if one.agent})
-        for n, (message, place) in enumerate(self.messages):
-            self._catch_up(n, message)
-            self._one(n, message, place)
+        for n, heard in enumerate(self.messages):
+            self._catch_up(n, heard)
+            self._one(n, heard)
         self.calls.rest()
         self._to_user()
 
-    def _catch_up(self, n: int, message: Message) -> None:
+    def _catch_up(self, n: int, heard: Heard) -> None:
         """An agent's calls come before its next words, and everything before the last."""
-        if message["role"] == "assistant":
-            name = named(message.get("name"))
-            if n == len(self.messages) - 1 and not items(message, "function_call"):
+        if heard.message["role"] == "assistant":
+            if n == len(self.messages) - 1 and not heard.calls:
                 self.calls.rest()
-            self.calls.catch_up(lambda call: call.caller == name)
+            self.calls.catch_up(lambda call: call.caller == heard.name)
 
     def _to_user(self) -> None:
         if self._last is not None:
             self._last.channel = "C1"
             self._last.reach([self.tale.actor(USER, "user", "structural") or USER], "structural")
 
-    def _one(self, n: int, message: Message, place: Place) -> None:
-        text, name, role = text_of(message), named(message.get("name")), message["role"]
+    def _one(self, n: int, heard: Heard) -> None:
+        message, place, _, _, name, text, calls, results = heard
+        role = message["role"]
         if role in ("user", "system", "developer"):
             actor = self._following[n] if name is None else None
             if text is not None:
                 self.tale.sighting(place.at("/items"), text, self.tale.actor(actor), "initial")
             return
         if message.get("is_final") is False:
-            self._broken_off(message, text, place)
+            self._broken_off(heard)
             return
-        calls = items(message, "function_call")
         if text is not None:
             self._say(text, name, message, place, aside=bool(calls))
-            if not calls and n + 1 < len(self.messages) and self.messages[n + 1][0]["role"] == "user":
+            if not calls and n + 1 < len(self.messages) and self.messages[n + 1].message["role"] == "user":
                 self._to_user()  # who answered
         for call in calls:
             self._ask(call, name, n, message, place)
-        for result in items(message, "function_result"):
+        for result in results:
             self._answer(result, name, place)
 
-    def _broken_off(self, message: Message, text: str | None, place: Place) -> None:
+    def _broken_off(self, heard: Heard) -> None:
         """Pieces of a message that never came in full."""
-        if text is None:
+        if heard.text is None:
             return
-        name, key = self.tale.actor(named(message.get("name"))), f"{message_id(message)}:pieces"
-        self.tale.event(place, "C6", text, key=key, kind="pieces", sender=name, flags=("truncated",))
+        name, key = self.tale.actor(heard.name), f"{heard.id}:pieces"
+        self.tale.event(heard.place, "C6", heard.text, key=key, kind="pieces", sender=name, flags=("truncated",))
 
     def _say(self, text: str, name: str | None, message: Message, place: Place, *, aside: bool) -> None:
         """Words beside a call are thoughts; all others are said, the last of them to the user."""
@@ -300,14 +327,14 @@ def _key_of(call: dict[str, Any], n: int) -> str:
     return str(call.get("id") or f"{n}:{call.get('name')}")
 
 
-def _asked(messages: list[Message]) -> list[Asked]:
+def _asked(messages: list[Heard]) -> list[Asked]:
     """The calls in messages that a filter may have seen, too."""
     found = []
-    for n, message in enumerate(messages):
-        for call in items(message, "function_call"):
+    for n, heard in enumerate(messages):
+        for call in heard.calls:
             plugin, function = function_of(call)
             agent = plugin == function
             tool = function if agent else str(call.get("name"))
             arguments = said(call.get("arguments")) or "{}"
-            found.append(Asked(_key_of(call, n), named(message.get("name")), tool, arguments, agent))
+            found.append(Asked(_key_of(call, n), heard.name, tool, arguments, agent))
     return found

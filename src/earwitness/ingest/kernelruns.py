@@ -5,21 +5,20 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from earwitness.ingest.kernelcalls import Call, Calls, call_key, call_of, is_call
+from earwitness.ingest.kernelcalls import Call, Calls, call_of, is_call, is_handoff
 from earwitness.ingest.kernelchat import (
+    Heard,
     KernelChat,
-    Message,
+    hear,
     identity,
     is_message,
     items,
-    message_id,
     newest_first,
-    text_of,
     time_of,
 )
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Shelf
-from earwitness.ingest.tale import Tale, named
+from earwitness.ingest.tale import Tale
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel
 
@@ -31,14 +30,6 @@ class Kept(NamedTuple):
     """A record, or a message of one, put aside."""
 
     key: tuple[int, int]
-    place: Place
-    whole: bool
-
-
-class Heard(NamedTuple):
-    """A message; `whole` says that it is a record of its own."""
-
-    message: Message
     place: Place
     whole: bool
 
@@ -62,15 +53,18 @@ class Reader:
         self.context = context
         self.shelf = Shelf()
         self.runs: dict[str, Run] = {}
+        self._file, self._run = ("", -1), Run()
 
     def feed(self, record: Record) -> Iterable[Emit]:
         """Keep what a record says."""
         value, place = record
-        run = self.runs.setdefault(self.context.stem, Run())
         file = (self.context.name, place.source)
+        if file != self._file:
+            self._file, self._run = file, self.runs.setdefault(self.context.stem, Run())
+        run = self._run
         if is_call(value):
             run.calls.setdefault(file, []).append(self._keep(value, place))
-            if call_of(value, place).handoff:
+            if is_handoff(value):
                 yield Skip("ignored", "a handoff, which passes no words", place)
         elif not is_message(value):
             for n, message in enumerate(value["messages"]):
@@ -104,10 +98,10 @@ class Reader:
         tale = Tale(Trace(id=f"sk-{stem}", framework="semantic_kernel"), first[0])
         chat = KernelChat(tale, Calls(tale, calls))
         for one in heard:
-            chat.know(one.message)
-        repeated = [one for one in heard if not chat.take(one.message, one.place) and one.whole]
+            chat.know(one)
+        repeated = [one for one in heard if not chat.take(one) and one.whole]
         chat.tell()
-        _observe(tale, [message for message, _ in chat.messages], calls)
+        _observe(tale, chat.messages, calls)
         if any(not call.handoff for call in calls) or chat.messages:
             yield from tale.items()
         yield from passed
@@ -116,7 +110,7 @@ class Reader:
         yield from (Skip("duplicate", "a call that a message told", c.place) for c in chat.calls.told_by_messages())
 
     def _heard(self, kept: list[Kept]) -> list[Heard]:
-        found = [Heard(self.shelf.get(k.key), k.place, k.whole) for k in kept]
+        found = [hear(self.shelf.get(k.key), k.place, whole=k.whole) for k in kept]
         return found[::-1] if newest_first([h.message["role"] for h in found]) else found
 
     def _calls(self, kept: list[Kept]) -> list[Call]:
@@ -125,11 +119,10 @@ class Reader:
 
 def whole_messages(files: list[list[Heard]]) -> tuple[list[Heard], list[Skip]]:
     """The messages of all files of a run in one order, and the records that say nothing more."""
-    spoken = [h.message for file in files for h in file if not _is_piece(h)]
-    whole = {str(message_id(m)) for m in spoken if text_of(m) or items(m, "function_call")}
+    whole = {str(h.id) for file in files for h in file if not _is_piece(h) and (h.text or h.calls)}
     passed: list[Skip] = []
     joined = [_joined(file, whole, passed) for file in files]
-    heard, copies = merged(sorted(joined, key=_began), lambda h: identity(h.message))
+    heard, copies = merged(sorted(joined, key=_began), identity)
     passed += [Skip("duplicate", "the same message was read before", h.place) for h in copies if h.whole]
     return heard, passed
 
@@ -173,7 +166,7 @@ def _joined(file: list[Heard], whole: set[str], passed: list[Skip]) -> list[Hear
     texts: dict[str, list[str]] = {}
     told: list[Heard] = []
     for heard in file:
-        key = str(message_id(heard.message))
+        key = str(heard.id)
         if not _is_piece(heard):
             told.append(heard)
         elif key in whole:
@@ -182,12 +175,12 @@ def _joined(file: list[Heard], whole: set[str], passed: list[Skip]) -> list[Hear
             if key not in texts:
                 told.append(heard)
             texts.setdefault(key, []).extend(str(i.get("text", "")) for i in items(heard.message, "text"))
-    return [_of_pieces(h, "".join(texts[str(message_id(h.message))])) if _is_piece(h) else h for h in told]
+    return [_of_pieces(h, "".join(texts[str(h.id)])) if _is_piece(h) else h for h in told]
 
 
 def _of_pieces(first: Heard, text: str) -> Heard:
     message = {**first.message, "items": [{"content_type": "text", "text": text}] if text.strip() else []}
-    return first._replace(message=message)
+    return hear(message, first.place, whole=first.whole)
 
 
 def _began(file: list[Heard]) -> float:
@@ -196,13 +189,13 @@ def _began(file: list[Heard]) -> float:
 
 
 def _call_identity(call: Call) -> Hashable:
-    return call.caller, call_key(call.tool, call.arguments)
+    return call.caller, call.likeness
 
 
-def _observe(tale: Tale, messages: list[Message], calls: list[Call]) -> None:
+def _observe(tale: Tale, messages: list[Heard], calls: list[Call]) -> None:
     """What these files show. Histories without calls may be of a kind that holds none; callbacks may miss the end."""
-    called = any(items(m, kind) for m in messages for kind in ("function_call", "function_result"))
-    aside = called or any(m.get("is_final") is False for m in messages)
+    called = any(m.calls or m.results for m in messages)
+    aside = called or any(map(_is_piece, messages))
     shown: dict[Channel, bool] = {
         "C1": any(draft.channel == "C1" for draft in tale.drafts.values()),
         "C2": True,
@@ -211,7 +204,7 @@ def _observe(tale: Tale, messages: list[Message], calls: list[Call]) -> None:
         "C6": aside,
     }
     tale.observe(*(channel for channel, seen in shown.items() if seen))
-    authors = {named(m.get("name")) for m in messages if m["role"] == "assistant"}
+    authors = {m.name for m in messages if m.message["role"] == "assistant"}
     known = authors | {call.caller for call in calls}
     for request in [d for d in tale.drafts.values() if d.kind == "request" and d.to]:
         agent = request.to[0].actor

@@ -2,10 +2,12 @@
 
 import gc
 import marshal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,6 +31,8 @@ from earwitness.ingest.stream import CountingStream
 from earwitness.ingest.writer import Writer
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress, silent
+
+_SOURCE = attrgetter("place.source")
 
 
 def _digest(key: tuple[str | bytes, ...]) -> bytes:
@@ -92,14 +96,15 @@ class Loader:
         Raises:
             InputError: a path does not exist or cannot be opened. Nothing is imported then.
         """
-        with self.case.stage("import", {"paths": [str(p).encode("utf-8", "backslashreplace").decode() for p in paths]}):
+        names = [str(p).encode("utf-8", "backslashreplace").decode() for p in paths]
+        with _uncollected(), self.case.stage("import", {"paths": names}):
             writer = Writer(self.case)
             try:
-                with _uncollected():
-                    sources = self._load_all(paths, writer)
+                sources = self._load_all(paths, writer)
                 writer.flush()
             finally:
                 writer.close()
+                self.readers = {}
             finalize.run(self.case, writer.numbers.traces, sources)
         return sources
 
@@ -126,8 +131,8 @@ class Loader:
         """What readers of the whole import say at its end, each item for the source it came from."""
         routers = {s.number: Router(s, writer, self) for s in self.sources} if self.readers else {}
         for reader in self.readers.values():
-            for emit in reader.close({s.number: s for s in self.sources}):
-                routers[max(emit.place.source, first)].put(emit)
+            for number, emits in groupby(reader.close({s.number: s for s in self.sources}), _SOURCE):
+                routers[max(number, first)].put(emits)
         for source in self.sources:
             source.settle()
 
@@ -176,7 +181,10 @@ class Router:
     def __init__(self, source: Source, writer: Writer, loader: Loader) -> None:
         self.source, self.writer, self.loader = source, writer, loader
         self._readers: dict[str, Guarded] = {}
+        # The adapter of the last record, what takes envelopes of it apart, and its reader.
         self._last: Adapter | None = None
+        self._split: Callable[[Record], Iterable[Record]] | None = None
+        self._reader: Guarded | None = None
         self.owner: Adapter | None = None  # of text, in which a line alone does not say what it is of
 
     def take(self, chunk: Block | Record | Skip | Large) -> None:
@@ -199,8 +207,7 @@ class Router:
     def finish(self) -> None:
         """Let adapters say what they could only say at the end, and hand everything on."""
         for reader in self._readers.values():
-            for emit in reader.close({self.source.number: self.source}):
-                self.put(emit)
+            self.put(reader.close({self.source.number: self.source}))
 
     def _take_block_at_once(self, block: Block) -> bool:
         end = block.data.find(b"\n")
@@ -215,8 +222,7 @@ class Router:
             return False
         self.writer.write()  # what stands before this block comes first
         self.writer.add_many(items, Places(np.full(len(items), self.source.number), lines, offsets, None))
-        self.source.records += len(items)
-        self._count_dialect(cast("Adapter", adapter), len(items))
+        self._count(cast("Adapter", adapter), len(items))
         return True
 
     def _adapter_of(self, line: bytes) -> Adapter | None:
@@ -226,7 +232,7 @@ class Router:
             return None
 
     def _take_lines(self, block: Block) -> None:
-        for found in records_of(block):
+        for found in records_of(block, self.source.number):
             if type(found) is Skip:
                 self.lose(found)
             else:
@@ -237,18 +243,17 @@ class Router:
         if adapter is None:
             self._take_unknown(record)
             return
-        self._last = adapter
-        line, offset, length, pointer, _ = record.place
-        record = Record(record.value, Place(line, offset, length, pointer, self.source.number))
+        if adapter is not self._last:
+            self._turn_to(adapter)
+        value, place = record
+        if place.source != self.source.number:
+            record = Record(value, place.of(self.source.number))
         # An adapter may take an envelope apart: its parts are the records then.
-        split = getattr(adapter, "split", None)
-        parts = list(split(record)) if split else (record,)
-        self.source.records += len(parts)
-        self._count_dialect(adapter, len(parts))
-        reader = self._reader(adapter)
+        parts = list(self._split(record)) if self._split else (record,)
+        self._count(adapter, len(parts))
+        feed = cast("Guarded", self._reader).feed
         for part in parts:
-            for emit in reader.feed(adapter, part):
-                self.put(emit)
+            self.put(feed(adapter, part))
 
     def _take_large(self, large: Large) -> None:
         """In pieces, if its format allows that."""
@@ -257,23 +262,20 @@ class Router:
             if adapter is None or not large.suits(adapter):
                 self.take(whole(large, self.loader.limits))
                 return
-            self._last = adapter
-            record = Record(large.value(), large.place._replace(source=self.source.number))
-            reader = self._reader(adapter)
+            reader = self._turn_to(adapter)
+            record = Record(large.value(), large.place.of(self.source.number))
             for part in adapter.split(record):  # type: ignore[attr-defined]  # one that names pieces has it
-                self.source.records += 1
-                self._count_dialect(adapter, 1)
-                for emit in reader.feed(adapter, part):
-                    self.put(emit)
+                self._count(adapter, 1)
+                self.put(reader.feed(adapter, part))
 
     def _match(self, value: Any) -> Adapter | None:
         """The adapter of the import, else of the text, else the last one that fitted, else the first that fits."""
         mapped, last = self.loader.adapter, self._last
         if mapped and fits(mapped, value):
             return mapped
-        if self.owner or (last and fits(last, value)):
-            return self.owner or last
-        return adapter_for(value)
+        if self.owner:
+            return self.owner
+        return last if last and fits(last, value) else adapter_for(value)
 
     def _take_unknown(self, record: Record) -> None:
         """A batch of objects that nobody knows as a batch is taken as its objects."""
@@ -284,23 +286,28 @@ class Router:
         else:
             self.lose(Skip("unknown", name_foreign(value), place))
 
-    def _reader(self, adapter: Adapter) -> Guarded:
+    def _turn_to(self, adapter: Adapter) -> Guarded:
+        """What follows is of another adapter than what came before; gives its reader."""
         shared = getattr(adapter, "READER", None)
         readers, name = (self.loader.readers, shared) if shared else (self._readers, adapter.NAME)
         if name not in readers:
             readers[name] = Guarded(adapter.open(self.loader))
+        self._last, self._split, self._reader = adapter, getattr(adapter, "split", None), readers[name]
         return readers[name]
 
-    def put(self, emit: Emit) -> None:
-        """An item for the case, or a record that gave none."""
-        if type(emit) is Skip:
-            self._skip(emit)
-        else:
-            self.writer.add(cast("Made", emit), self.source)
+    def put(self, emits: Iterable[Emit]) -> None:
+        """Items for the case, and records that gave none."""
+        add, source = self.writer.add, self.source
+        for emit in emits:
+            if type(emit) is Skip:
+                self._skip(emit)
+            else:
+                add(cast("Made", emit), source)
 
     def _skip(self, skip: Skip) -> None:
         self.source.skipped(skip.outcome)
         self.writer.skip(skip, self.source)
 
-    def _count_dialect(self, adapter: Adapter, n: int) -> None:
+    def _count(self, adapter: Adapter, n: int) -> None:
+        self.source.records += n
         self.source.dialects[adapter.NAME] = self.source.dialects.get(adapter.NAME, 0) + n

@@ -25,6 +25,11 @@ class Place(NamedTuple):
         line, offset, length, above, source = self
         return tuple.__new__(Place, (line, offset, length, above + pointer, source))  # there are many of them
 
+    def of(self, source: int) -> "Place":
+        """The same place, in a source."""
+        line, offset, length, pointer, _ = self
+        return tuple.__new__(Place, (line, offset, length, pointer, source))
+
 
 class Record(NamedTuple):
     """A decoded record."""
@@ -34,7 +39,8 @@ class Record(NamedTuple):
 
     def at(self, pointer: str) -> "Record":
         """The same record as a part of another."""
-        return Record(self.value, self.place.at(pointer))
+        value, place = self
+        return tuple.__new__(Record, (value, place.at(pointer)))
 
 
 def some(parts: Iterator[Record], place: Place, why: str) -> Iterator[Record]:
@@ -61,7 +67,7 @@ class Elements(ABC):
 
 def is_array(value: Any) -> TypeGuard[list[Any] | Elements]:
     """Whether a decoded value is an array, held or walked."""
-    return isinstance(value, list | Elements)
+    return type(value) is list or (value is not None and isinstance(value, Elements))
 
 
 def first_scalar(value: dict[str, Any], keys: tuple[str, ...]) -> Any:

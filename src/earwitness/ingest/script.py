@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from earwitness.ingest.jsonout import encoder
 from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
 from earwitness.ingest.soundness import is_sound
 from earwitness.schema.model import Actor, Delivery, Event, Item, Loss, Sighting, Time, Trace
@@ -24,6 +25,7 @@ MALFORMED = (
     RecursionError,
     msgspec.ValidationError,
 )
+_JSON = encoder(ensure_ascii=False, default=json.JSONEncoder().default, separators=(",", ":"))
 _NO_NAMES = frozenset({"", "none", "null", "unknown", "undefined"})
 
 
@@ -31,7 +33,7 @@ def text(value: Any) -> str:
     """A content as text: strings as they are, nothing as nothing, everything else as JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return "" if value is None else _JSON(value)
 
 
 def digest(value: Any) -> str:

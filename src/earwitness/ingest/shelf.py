@@ -8,7 +8,7 @@ import weakref
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, Generic, NamedTuple, TypeVar
+from typing import IO, Any, Generic, NamedTuple, TypeVar, cast
 
 from earwitness.ingest.record import Place
 
@@ -221,9 +221,17 @@ class Tape(Generic[T]):
             self._shelf = Shelf()
             weakref.finalize(self, self._shelf.close)
         self._starts.append(self._first)
-        self._keys.append(self._shelf.put_whole(self._latest))
+        self._keys.append(self._shelf.put_whole(self._pack(self._latest)))
         self._first += len(self._latest)
         self._latest, self._size = [], 0
+
+    def _pack(self, values: list[T]) -> Any:
+        """A block as it is put aside; some kinds of values have a form that is made faster."""
+        return values
+
+    def _unpack(self, packed: Any) -> list[T]:
+        """What was packed."""
+        return cast("list[T]", packed)
 
     def __len__(self) -> int:
         return self._first + len(self._latest)
@@ -233,7 +241,7 @@ class Tape(Generic[T]):
         if self._shelf and start < self._first:
             n = bisect_right(self._starts, start) - 1
             for begin, key in zip(self._starts[n:], self._keys[n:], strict=True):
-                yield from self._shelf.get_whole(key)[max(0, start - begin) :]
+                yield from self._unpack(self._shelf.get_whole(key))[max(0, start - begin) :]
         yield from self._latest[max(0, start - self._first) :]
 
     def __iter__(self) -> Iterator[T]:

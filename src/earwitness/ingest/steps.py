@@ -83,10 +83,11 @@ class Steps:
         remember: bool = True,
     ) -> str:
         """Tell a production; `remember` it for those who are shown the conversation later."""
-        flags = tuple(dict.fromkeys((*flags, *marks(content))))
-        for flag in flags:
-            if flag in _LOST:
-                self.lose(_LOST[flag][0], channel, _LOST[flag][1], at.place)
+        flags = (*flags, *marks(content))
+        if flags:
+            flags = tuple(dict.fromkeys(flags))
+            for kind_of_loss, detail in (_LOST[flag] for flag in flags if flag in _LOST):
+                self.lose(kind_of_loss, channel, detail, at.place)
         name = self._name(id or f"e{self._seq if seq is None else seq}")
         event = Event(
             trace=self.trace,
@@ -142,9 +143,12 @@ class Steps:
 def marks(content: str) -> tuple[Flag, ...]:
     """The flags that a text shows by itself: masked, truncated."""
     found: list[Flag] = ["masked"] if masked(content) else []
-    return (*found, "truncated") if _CUT.search(content[-40:]) else tuple(found)
+    end = content[-40:]
+    return (*found, "truncated") if "truncated" in end.lower() and _CUT.search(end) else tuple(found)
 
 
 def _time(value: Any) -> Any:
     """A time as it was recorded, if it can be one at all."""
+    if value is None or type(value) is str:  # nearly all
+        return value
     return value if isinstance(value, str | int | float) and not isinstance(value, bool) else None

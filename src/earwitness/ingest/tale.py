@@ -7,6 +7,7 @@ Contents and sightings beyond the first MB wait on disk.
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,13 +21,25 @@ from earwitness.schema.words import CHANNELS, ActorKind, Channel, Flag, Grade, L
 
 USER = "user"
 _NOBODY = {"", "unknown", "none", "null"}
+# Names up to this length are remembered, for there are few of them.
+_LONGEST_NAME = 256
 # A sighting with its place: content, actor, kind, number, time, event; line, offset, length, pointer, source.
 _Seen = tuple[str, str | None, SightingKind, int, Time | None, str | None, int, int, int, str, int]
 
 
 def named(name: Any) -> str | None:
     """A name, or None where a recorder had none to give."""
-    return name if isinstance(name, str) and name.strip().lower() not in _NOBODY else None
+    if not isinstance(name, str):
+        return None
+    known = _remembered(name) if len(name) <= _LONGEST_NAME else _names(name)
+    return name if known else None
+
+
+def _names(name: str) -> bool:
+    return name.strip().lower() not in _NOBODY
+
+
+_remembered = lru_cache(maxsize=4096)(_names)
 
 
 def listed(value: Any) -> list[Any]:
@@ -36,6 +49,8 @@ def listed(value: Any) -> list[Any]:
 
 def timed(value: Any) -> Time | None:
     """A time as the schema takes it, or None where something else stands in its place."""
+    if value is None or type(value) is str:  # nearly all
+        return value
     return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
 
 

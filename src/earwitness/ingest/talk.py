@@ -5,7 +5,7 @@ the adapter names; after a later request of the user it may be any, so nobody is
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue
@@ -214,11 +214,13 @@ class Talk:
         self.dialogue.result(output.id, output.text, at, agent=agent, flags=flags, denied=denied)
 
 
-def _joined(parts: tuple[Part, ...]) -> list[Part]:
+def _joined(parts: tuple[Part, ...]) -> Sequence[Part]:
     """Texts of one message are one text."""
+    if len(parts) < 2:
+        return parts
     texts = [p for p in parts if p.kind in ("text", "data") and p.text.strip()]
     if len(texts) < 2:
-        return list(parts)
+        return parts
     whole = Part("text", "\n".join(p.text for p in texts))
     return [whole if p is texts[0] else p for p in parts if p is texts[0] or p not in texts]
 
@@ -230,5 +232,6 @@ def _real(item: str | None) -> str | None:
 
 def _handed(output: str) -> str | None:
     """The agent that the result of a handoff names: `{"assistant": name}`."""
-    value = loads(output) if len(output) < _LONGEST_NAME else None
+    may_name = len(output) < _LONGEST_NAME and ("assistant" in output or "\\" in output)
+    value = loads(output) if may_name else None
     return clean_name(value["assistant"]) if isinstance(value, dict) and value.keys() == {"assistant"} else None

@@ -86,16 +86,18 @@ class Writer:
             self.write()
 
     def _write_skips(self, skips: list[tuple[int, Skip]]) -> None:
+        outcomes, reasons, places = zip(*(skip for _, skip in skips), strict=True)
+        lines, offsets, lengths, pointers, _ = zip(*places, strict=True)
         self.insert(
             "records",
             {
-                "source": [n for n, _ in skips],
-                "line": [s.place.line for _, s in skips],
-                "offset": [s.place.offset for _, s in skips],
-                "length": [s.place.length for _, s in skips],
-                "pointer": [s.place.pointer or None for _, s in skips],
-                "outcome": [s.outcome for _, s in skips],
-                "reason": [s.reason for _, s in skips],
+                "source": [number for number, _ in skips],
+                "line": lines,
+                "offset": offsets,
+                "length": lengths,
+                "pointer": [pointer or None for pointer in pointers],
+                "outcome": outcomes,
+                "reason": reasons,
             },
         )
 

@@ -61,7 +61,7 @@ def _list_of(value: dict[str, Any]) -> str | None:
 
 def _is_store(value: dict[str, Any]) -> bool:
     """Holder, partner, messages."""
-    chats = list(value.values())
+    chats = list(value.values()) if isinstance(next(iter(value.values()), None), dict) else []
     if not chats or not all(isinstance(c, dict) and c for c in chats):
         return False
     lists = [messages for c in chats for messages in c.values()]

@@ -139,6 +139,7 @@ class _Tree:
     visited: set[str]
     answers: dict[str, Draft] = field(default_factory=dict)
     unmade: set[str] = field(default_factory=set)
+    approvals: set[str] = field(default_factory=set)
 
     def tell(self, key: str, agent: str, parent: str | None) -> Draft | None:
         """Tell one stream and, where its tasks began, those of its children; gives its last words."""
@@ -147,6 +148,7 @@ class _Tree:
         done = {str(s.data.get("task_id")): s for s in steps if s.kind == "TaskCompleted"}
         calls = {str(s.data.get("id")): s for s in steps if s.kind == "ToolCallEvent"}
         self.unmade |= _unmade(steps)
+        self.approvals |= {str(s.data.get("id")) for s in steps if s.kind == "ToolApprovalRequest"}
         for step in steps:
             if step.kind in ("ModelRequest", "DrainedModelRequest"):
                 self._request(step, agent, parent)
@@ -171,7 +173,9 @@ class _Tree:
         elif text is None:
             return
         elif step.kind == "HumanMessage":
-            self.tale.sighting(step.place.at("/content"), text, agent, "initial", time=step.time)
+            # A yes or no goes to what asked for it, and not to the model.
+            hearer = None if str(step.data.get("parent_id")) in self.approvals else agent
+            self.tale.sighting(step.place.at("/content"), text, hearer, "input", time=step.time)
         elif step.kind in _ASKING:
             to = (Delivery(self.tale.actor(USER, "user", "structural") or USER, _STRUCTURAL),)
             at, kind = step.place.at("/content"), _ASKING[step.kind]

@@ -29,6 +29,9 @@ _ID = re.compile(r"[0-9a-f]{32}")
 _INBOX = re.compile(r"agents[/\\]([^/\\]+)[/\\]inbox\.cursors\.json$")
 
 
+_ENVELOPE = {"envelope_id", "audience", "event_type", "event_data", "channel_id"}
+
+
 class _Ag2Hub:
     NAME = "ag2-hub"
     READER = "ag2-hub"
@@ -37,9 +40,9 @@ class _Ag2Hub:
     def sniff(self, value: Any) -> bool:
         if not isinstance(value, dict):
             return False
-        if _is_registry(value) or _is_cursors(value):
+        if _ID.fullmatch(str(next(iter(value), ""))) and (_is_registry(value) or _is_cursors(value)):
             return True
-        if value.keys() >= {"envelope_id", "audience", "event_type", "event_data", "channel_id"}:
+        if "envelope_id" in value and value.keys() >= _ENVELOPE:
             return isinstance(value["event_data"], dict) and isinstance(value["event_type"], str)
         if not isinstance(value.get("kind"), str) or "type" in value:
             return False

@@ -49,7 +49,7 @@ def _is_state(value: dict[str, Any]) -> bool:
 
 def _is_runtime(value: dict[str, Any]) -> bool:
     """Whether an object is the state of a runtime: empty states and states as known, by `<name>/<key>`."""
-    return bool(value) and all(
+    return isinstance(next(iter(value.values()), None), dict) and all(
         isinstance(key, str) and _AGENT_ID.fullmatch(key) and isinstance(part, dict) and (not part or _is_state(part))
         for key, part in value.items()
     )

@@ -23,7 +23,8 @@ from earwitness.schema.words import Channel
 
 _OBSERVABLE: tuple[Channel, ...] = ("C1", "C3", "C4", "C6")
 _AGENT = "assistant"
-_KEYS = ("conversation_id", "session_id", "thread_id", "custom_id", "id")
+_SHARED = ("conversation_id", "session_id", "thread_id")
+_KEYS = (*_SHARED, "custom_id", "id")
 _TIMES = ("timestamp", "created_at", "created", "time", "ts")
 _SHAREGPT = {
     "human": "user",
@@ -51,10 +52,14 @@ class _ChatMessages:
         return _Reader(context)
 
 
+# Where lists of messages stand, requests before what answers them.
+_PATHS = (("body",), ("request",), ("request", "body"), ("input",), (), ("response",), ("response", "body"))
+
+
 def _lists(value: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     """The lists of messages in a record, in the order in which they were said."""
-    for path in (("body",), ("request",), ("request", "body"), ("input",), (), ("response",), ("response", "body")):
-        inner = _at(value, path)
+    for path in _PATHS:
+        inner = _at(value, path) if not path or path[0] in value else None
         if isinstance(inner, dict):
             pointer = "".join(f"/{key}" for key in path)
             yield from ((pointer + name, found) for name, found in _messages(inner))
@@ -111,16 +116,16 @@ class _Reader:
 
     def _line(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
         """One message of a conversation that goes over many records."""
-        key = next((str(value[k]) for k in _KEYS[:3] if isinstance(value.get(k), str)), "")
-        if key not in self._talks:
-            self._talks[key] = self._open(key or self._name(), At(place))
-        talk = self._talks[key]
+        key = _key(value, _SHARED) or ""
+        talk = self._talks.get(key)
+        if talk is None:
+            talk = self._talks[key] = self._open(key or self._name(), At(place))
         if not talk.tell(value, At(place, first_scalar(value, _TIMES))):
             yield Skip("ignored", "a message without content", place)
         yield from talk.dialogue.drain()
 
     def _conversation(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
-        key = next((str(value[k]) for k in _KEYS if isinstance(value.get(k), str)), None)
+        key = _key(value, _KEYS)
         lists = list(_lists(value))
         answers = key is not None and isinstance(value.get("response"), dict) and len(lists) == 1
         if key and not self.context.claim("chat-messages", key, "answers" if answers else "conversation"):
@@ -161,6 +166,15 @@ class _Reader:
     def finish(self) -> Iterator[Emit]:
         for talk in self._talks.values():
             yield from talk.dialogue.finish()
+
+
+def _key(value: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    """The id of a conversation, by the first of these keys that is a text."""
+    for key in keys:
+        found = value.get(key)
+        if isinstance(found, str):
+            return found
+    return None
 
 
 ADAPTER = _ChatMessages()

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.chronicle import run_name, text_of
-from earwitness.ingest.codex.items import items_of
+from earwitness.ingest.codex.items import items_of, says
 from earwitness.ingest.codex.telling import tell
 from earwitness.ingest.codex.threads import Thread, runs_of, thread_of
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
@@ -73,11 +73,11 @@ class _Reader:
         self.by_source[place.source] = self.threads.setdefault(thread.id, thread)
 
     def _items(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
-        items = items_of(value, place)
-        if items is None:
+        found = says(value)
+        if found is None:
             yield Skip("unknown", "a Codex record of a type that is not read", place)
             return
-        if not items:
+        if not found:
             yield Skip("ignored", "a record of the terminal's own", place)
             return
         thread = self.by_source.get(place.source)

@@ -20,7 +20,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from earwitness.ingest.jsonrpc import Call, is_a2a, log_name, unwrap
+from earwitness.ingest.jsonrpc import Call, is_a2a, log_name, message_in, unwrap
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.record import Context, Emit, Made, Record, Skip
 from earwitness.ingest.script import MALFORMED, Script, Scripts, digest, is_name, text
@@ -56,8 +56,8 @@ class _McpLog:
     PRIORITY = 40
 
     def sniff(self, value: Any) -> bool:
-        call = unwrap(value)
-        return call is not None and not is_a2a(call.message)
+        found = message_in(value)
+        return found is not None and not is_a2a(found[1])
 
     def sniff_text(self, head: str) -> bool:
         """Whether text is a host log; its lines need not look like one (stderr of the server)."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.spans.texts import fingerprint, loads
+from earwitness.ingest.spans.texts import fingerprint, fingerprint_of, loads
 from earwitness.ingest.talk import Talk
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel
@@ -58,7 +58,8 @@ class _Reader:
         session, number = str(row["session_id"]), str(row.get("id"))
         raw = row["message_data"]
         item = loads(raw) if isinstance(raw, str) else raw
-        if not self.context.claim("openai-agents-session", session, number, fingerprint(str(raw)).hex()):
+        said = fingerprint(str(raw)) if item is None else fingerprint_of(item)
+        if not self.context.claim("openai-agents-session", session, number, said.hex()):
             yield Skip("duplicate", "the same message was read before", place)
             return
         talk = self._session(session, place)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
-from earwitness.ingest.record import Context, Emit, Record, Skip
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import as_text, fingerprint_of
 from earwitness.schema.model import Trace
@@ -59,17 +59,18 @@ class _Reader:
             head = Trace(id=trace, framework="pydantic-ai", observable=_OBSERVABLE)
             self._told[trace] = Dialogue(head, At(place), stand_in=_AGENT)
         told = self._told[trace]
-        self._instruct(told, message, At(place.at("/instructions"), message.get("timestamp")))
+        time = message.get("timestamp")
+        self._instruct(told, message, place, time)
         for n, part in enumerate(message["parts"]):
-            _part(told, part, At(place.at(f"/parts/{n}"), part.get("timestamp") or message.get("timestamp")))
+            _part(told, part, At(place.at(f"/parts/{n}"), part.get("timestamp") or time))
         yield from told.drain()
 
-    def _instruct(self, told: Dialogue, message: dict[str, Any], at: At) -> None:
+    def _instruct(self, told: Dialogue, message: dict[str, Any], place: Place, time: Any) -> None:
         """Instructions stand in every request of a run; they are shown once."""
         text = message.get("instructions")
         if isinstance(text, str) and (told.trace, text) not in self._instructed:
             self._instructed.add((told.trace, text))
-            told.instructions(_AGENT, text, at)
+            told.instructions(_AGENT, text, At(place.at("/instructions"), time))
 
     def _name(self) -> str:
         self._file = self._file or trace_of_file(self.context, "pydantic-ai")

@@ -5,12 +5,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import msgspec
+
 from earwitness.ingest.chronicle import base_name, name_of, text_of
 from earwitness.ingest.record import Place
 
 _AGENT_FILE = re.compile(r"agent-([0-9A-Za-z]+)(?:\.meta)?\.json")
 _SESSION_FOLDER = re.compile(r"([^/\\!]+)[/\\]subagents[/\\]")
 _TAIL = re.compile(r"\s*agentId: (\w+)[^\n]*(?:\n<usage>.*?</usage>)?\s*\Z", re.DOTALL)
+_RAW = msgspec.json.Encoder(enc_hook=str).encode
 IMAGES = ("image", "document")
 
 
@@ -63,8 +66,12 @@ def session_of_file(name: str) -> str | None:
 
 def fingerprint(line: dict[str, Any]) -> str:
     """What a resumed session copies unchanged: id and message. A broken line never shadows a whole one."""
-    message = text_of([line.get("type"), line.get("message"), line.get("content")])
-    return hashlib.blake2b(message.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    told = [line.get("type"), line.get("message"), line.get("content")]
+    try:
+        raw = _RAW(told)
+    except (UnicodeEncodeError, OverflowError):  # half of a surrogate pair, a number of many digits
+        raw = text_of(told).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
 
 def without_bulk(line: dict[str, Any]) -> dict[str, Any]:
@@ -73,6 +80,21 @@ def without_bulk(line: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(result, dict):
         return {key: value for key, value in line.items() if key != "toolUseResult"}
     return {**line, "toolUseResult": {k: result[k] for k in ("agentId", "status", "isAsync") if k in result}}
+
+
+def session_of(line: dict[str, Any], file: str) -> str:
+    """The id of the session that a line is of."""
+    return name_of(line.get("sessionId")) or session_of_file(file) or base_name(file)
+
+
+def uuid_of(line: dict[str, Any]) -> str:
+    """The id of a line; empty where it has none."""
+    return str(line.get("uuid") or "")
+
+
+def has_message(line: dict[str, Any]) -> bool:
+    """Whether there is a message to read in a line."""
+    return isinstance(_content(line)[0], str | list)
 
 
 def entry_of(line: dict[str, Any], place: Place, file: str) -> Entry | None:
@@ -87,9 +109,9 @@ def entry_of(line: dict[str, Any], place: Place, file: str) -> Entry | None:
     about = name_of(result.get("agentId")) or (None if sidechain else agent)
     return Entry(
         place=place,
-        session=name_of(line.get("sessionId")) or session_of_file(file) or base_name(file),
+        session=session_of(line, file),
         type=str(line.get("type")),
-        uuid=str(line.get("uuid") or ""),
+        uuid=uuid_of(line),
         parent=name_of(line.get("parentUuid")),
         agent=(agent or agent_of_file(file)) if sidechain else None,
         sidechain=sidechain,
@@ -103,14 +125,16 @@ def entry_of(line: dict[str, Any], place: Place, file: str) -> Entry | None:
     )
 
 
-def _blocks(line: dict[str, Any]) -> list[Block] | None:
+def _content(line: dict[str, Any]) -> tuple[Any, str]:
+    """What a line says, and where."""
     message = line.get("message")
     if line.get("type") == "system":
-        content, base = line.get("content"), "/content"
-    elif isinstance(message, dict):
-        content, base = message.get("content"), "/message/content"
-    else:
-        return None
+        return line.get("content"), "/content"
+    return (message.get("content") if isinstance(message, dict) else None), "/message/content"
+
+
+def _blocks(line: dict[str, Any]) -> list[Block] | None:
+    content, base = _content(line)
     if isinstance(content, str):
         return [Block("text", content, base)]
     if not isinstance(content, list):

@@ -4,7 +4,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.chronicle import base_name, text_of
-from earwitness.ingest.claude_code.entries import agent_of_file, entry_of, fingerprint, session_of_file, without_bulk
+from earwitness.ingest.claude_code.entries import (
+    agent_of_file,
+    entry_of,
+    fingerprint,
+    has_message,
+    session_of,
+    session_of_file,
+    uuid_of,
+    without_bulk,
+)
 from earwitness.ingest.claude_code.session import Aside, Session
 from earwitness.ingest.claude_code.telling import tell
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
@@ -74,19 +83,21 @@ class Reader:
         self.shelf.close()
 
     def _session(self, name: str) -> Session:
-        return self.sessions.setdefault(name, Session(name))
+        if name not in self.sessions:
+            self.sessions[name] = Session(name)
+        return self.sessions[name]
 
     def _message(self, line: dict[str, Any], place: Place) -> Iterator[Emit]:
-        entry = entry_of(line, place, self.context.name)
-        if entry is None:
+        uuid, mark = uuid_of(line), fingerprint(line)
+        if not has_message(line):
             reason = "a system line without content" if line.get("type") == "system" else "a message without content"
             yield Skip("ignored" if line.get("type") == "system" else "unparseable", reason, place)
-        elif entry.uuid and not self.context.claim("claude-code", entry.uuid, fingerprint(line)):
+        elif uuid and not self.context.claim("claude-code", uuid, mark):
             yield Skip("duplicate", "the same line was read before", place)
         else:
-            session = self._session(entry.session)
+            session = self._session(session_of(line, self.context.name))
             session.shelved.add(self.shelf.put(without_bulk(line)), place, self.context.name)
-            self.homes.setdefault(entry.uuid, session)
+            self.homes.setdefault(uuid, session)
 
     def _attachment(self, line: dict[str, Any], place: Place) -> None:
         agent = line.get("agentId") if line.get("isSidechain") else None

@@ -10,6 +10,8 @@ from earwitness.ingest.record import Place
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output")
+_INSTRUCTIONS = ("user_instructions", "developer_instructions")
+_ERRORS = ("error", "stream_error")
 _TWINS = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}
 
 
@@ -22,10 +24,31 @@ class Item(NamedTuple):
     time: str | None
     call: str = ""
     tool: str = ""
-    arguments: Any = None
+    given: Any = None
     failed: bool = False
     hidden: bool = False
     twin: bool = False
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What a call was given, by name; empty where it was given something else."""
+        value = _read(self.given)
+        return value if isinstance(value, dict) else {}
+
+
+def says(record: dict[str, Any]) -> bool | None:
+    """Whether there are items in a record; None where its type is not read."""
+    payload = record.get("payload")
+    if not isinstance(payload, dict):
+        return None
+    kind, sort = record["type"], str(payload.get("type"))
+    if kind in ("compacted", "turn_context"):
+        return kind == "compacted" or any(text_of(payload.get(k)) for k in _INSTRUCTIONS)
+    if kind == "event_msg":
+        return sort in _TWINS or sort in _ERRORS
+    if kind != "response_item" or sort == "ghost_snapshot":
+        return False if kind == "response_item" else None
+    return True if sort in ("message", "reasoning", *_CALLS, *_OUTPUTS) else None
 
 
 def items_of(record: dict[str, Any], place: Place) -> list[Item] | None:
@@ -38,7 +61,7 @@ def items_of(record: dict[str, Any], place: Place) -> list[Item] | None:
     if kind == "compacted":
         return [Item("history", text_of(payload.get("message")), place.at("/message"), time)]
     if kind == "turn_context":
-        texts = (text_of(payload.get(k)) for k in ("user_instructions", "developer_instructions"))
+        texts = (text_of(payload.get(k)) for k in _INSTRUCTIONS)
         return [Item("system", text, place, time) for text in texts if text]
     if kind == "event_msg":
         return _event(payload, sort, place, time)
@@ -49,7 +72,7 @@ def _event(payload: dict[str, Any], sort: str, place: Place, time: str | None) -
     if sort in _TWINS:
         key = "text" if sort == "agent_reasoning" else "message"
         return [Item(_TWINS[sort], text_of(payload.get(key)), place.at(f"/{key}"), time, twin=True)]
-    if sort in ("error", "stream_error"):
+    if sort in _ERRORS:
         return [Item("error", text_of(payload.get("message")), place.at("/message"), time)]
     return []
 
@@ -76,7 +99,7 @@ def _call(payload: dict[str, Any], sort: str, place: Place, time: str | None) ->
     given = payload.get(key)
     own = name_of(payload.get("call_id")) or name_of(payload.get("id")) or ""
     tool = name_of(payload.get("name")) or sort.removesuffix("_call")
-    return Item("call", text_of(given), place.at(f"/{key}"), time, own, tool, _read(given))
+    return Item("call", text_of(given), place.at(f"/{key}"), time, own, tool, given)
 
 
 def parts_text(value: Any) -> str:

@@ -114,10 +114,10 @@ class _Teller:
 
     def _call(self, who: str, item: Item) -> Iterator[Emit]:
         self.calls[item.call] = item.tool
-        given = item.arguments if isinstance(item.arguments, dict) else {}
         flags = ("not_delivered",) if item.call in self.refused else ()
         common: dict[str, Any] = {"sender": who, "id": item.call or None, "time": item.time, "flags": flags}
         if item.tool == SPAWN or item.tool in SENDS:
+            given = item.arguments
             text = parts_text(given.get("message") or given.get("prompt") or given.get("items")) or item.text
             kind = "delegation" if item.tool == SPAWN else "message"
             yield from self.book.event(item.place, "C2", text, to=self._target(item, given), kind=kind, **common)

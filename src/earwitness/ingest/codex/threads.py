@@ -82,7 +82,7 @@ class Run:
 
     def _task(self, thread: Thread) -> str | None:
         calls = (i for t in self.threads for i in t.items if i.kind == "call" and i.call == thread.spawned_by)
-        given = next((i.arguments for i in calls if isinstance(i.arguments, dict)), {})
+        given = next((given for i in calls if (given := i.arguments)), {})
         return name_of(given.get("task_name")) or name_of(given.get("name"))
 
 

@@ -25,6 +25,8 @@ LOG_LINE = re.compile(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: task_name="')
 _LOGGED = re.compile(
     r'(\S+ \S+): task_name="(.*?)", task="(.*?)", agent="(.*?)", status="(\w+)"(?:, output="(.*))?', re.S
 )
+# Agent and text of each output of a run.
+_Key = frozenset[tuple[str, str]]
 _CREW_NAME = re.compile(r"crew|flow", re.IGNORECASE)
 
 
@@ -54,14 +56,14 @@ class Batch:
         self.final = ""
         self.places.pop()
 
-    def key(self) -> frozenset[tuple[str, str]]:
+    def key(self) -> _Key:
         """Agent and text of each output."""
         return frozenset((folded(o.agent or ""), folded(o.text)) for o in self.outputs)
 
-    def marks(self) -> frozenset[tuple[str, str]]:
-        """What another recording of the run must hold: steps name no agent, so that outputs with a name decide."""
-        key = self.key()
-        return frozenset(output for output in key if output[0]) or key
+
+def _marks(key: _Key) -> _Key:
+    """What another recording of a run must hold: steps name no agent, so that outputs with a name decide."""
+    return frozenset(output for output in key if output[0]) or key
 
 
 class Outputs:
@@ -70,7 +72,7 @@ class Outputs:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.batches: list[Batch] = []
-        self.known: dict[tuple[str, str], list[frozenset[tuple[str, str]]]] = {}
+        self.known: dict[tuple[str, str], list[_Key]] = {}
         self.flows: set[str] = set()
         self.states: dict[str, list[tuple[dict[str, Any], Place]]] = {}
         self._open: dict[tuple[str, int], Batch] = {}
@@ -96,13 +98,13 @@ class Outputs:
             self._know(frozenset(run.outputs()))
         self.flows |= run.states()
 
-    def _know(self, key: frozenset[tuple[str, str]]) -> None:
+    def _know(self, key: _Key) -> None:
         """Outputs of a run, to be found by each of them."""
         for output in key:
             self.known.setdefault(output, []).append(key)
 
-    def _is_known(self, batch: Batch) -> bool:
-        marks = batch.marks()
+    def _is_known(self, batch: Batch, key: _Key) -> bool:
+        marks = _marks(key)
         if not marks:  # a final text alone
             return folded(batch.final or "") in {text for _, text in self.known}
         return any(marks <= known for known in self.known.get(next(iter(marks)), ()))
@@ -110,10 +112,11 @@ class Outputs:
     def finish(self) -> Iterator[Emit]:
         """What is not known from elsewhere."""
         for batch in filter(_holds_some, self.batches):
-            if self._is_known(batch):
+            key = batch.key()
+            if self._is_known(batch, key):
                 yield from (Skip("duplicate", "outputs of a run that was read", p) for p in batch.places)
             else:
-                self._know(batch.key())
+                self._know(key)
                 yield from _tell(batch)
         for flow, rows in self.states.items():
             if flow in self.flows:
@@ -246,6 +249,9 @@ def _tell(batch: Batch) -> Iterator[Made]:
 
 
 def _told_by_name(batch: Batch) -> set[str]:
+    """What is said where its author is named; asked only where some output names nobody."""
+    if all(o.agent is not None for o in batch.outputs):
+        return set()
     told = {folded(o.text) for o in batch.outputs if o.agent}
     return told | {folded(spoken(m)) for o in batch.outputs if o.agent for m in o.messages if m.get("role") == "tool"}
 
@@ -261,9 +267,10 @@ def _tell_messages(book: Chronicle, output: Output) -> Iterator[Made]:
         text = spoken(message)
         if role == "tool":
             yield from _tell_answer(book, output, message, calls, place)
-        elif role == "assistant" and folded(text) != folded(output.text):
-            yield from book.event(place, "C6", text, sender=output.agent, time=output.time, kind="response")
-        elif role != "assistant":
+        elif role == "assistant":
+            if text != output.text and folded(text) != folded(output.text):
+                yield from book.event(place, "C6", text, sender=output.agent, time=output.time, kind="response")
+        else:
             kind: Any = "initial" if role == "system" else "input"
             yield from book.shown(place, output.agent, text, kind, output.time)
 

@@ -33,9 +33,9 @@ class Calls:
         self.all = Book(Asked)
         self.results = Index()
         self._by_id = Index()
-        self._alike = Groups(lambda: ((a.likeness, n) for n, a in self._requests()))
+        self._alike = Groups()
         self._nameless: set[int] = set()  # likenesses of which a run was told that names no id
-        self._waiting = Groups(lambda: ((a.tool, n) for n, a in self._requests()))
+        self._waiting = Groups()
         self._payloads = Index()
         self._held: set[int] = set()  # likenesses of calls that wait for a human
         self._checked = 0  # how many calls were looked at for that
@@ -69,7 +69,7 @@ class Calls:
         """The run of a call that names no id, and the request that tells the id, whichever comes first."""
         if not running and likeness not in self._nameless:
             return None
-        alike = self._alike.of(likeness)
+        alike = self._alike.of(likeness, ((a.likeness, n) for n, a in self._requests()))
         while alike and self.all[alike[0]].named:
             alike.popleft()
         for number in alike:
@@ -117,7 +117,7 @@ class Calls:
         """The call that a tool's message answers: by its id, or where it names none the first of that tool."""
         if msg.call_id:
             return self.get(msg.call_id)
-        waiting = self._waiting.of(msg.name or "")
+        waiting = self._waiting.of(msg.name or "", ((a.tool, n) for n, a in self._requests()))
         while waiting and self.all[waiting[0]].result is not None:
             waiting.popleft()
         return waiting[0] if waiting else None

@@ -54,7 +54,7 @@ class Dialogue:
         self._open = array("q")  # messages whose hearers may still show
         self._words = array("q")  # their events
         self._heard = bytearray()  # whether they did
-        self._unsent = Groups(self._sendable)
+        self._unsent = Groups()
         self._backs = Tape[tuple[int, str | None, str, int]]()
         self._crowd = Index()  # who else was shown a message that many were shown
         self._rests = 0
@@ -323,7 +323,7 @@ class Dialogue:
 
     def _last_words(self, text: str, author: str | None) -> int | None:
         """Where the latest message of an agent with this text stands among the open ones."""
-        for number in reversed(self._unsent.of(fingerprint(text))):
+        for number in reversed(self._unsent.of(fingerprint(text), self._sendable())):
             at = self._opened(number)
             if at is not None and self.said[number].author == author:
                 return at

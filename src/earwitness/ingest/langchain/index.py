@@ -1,7 +1,7 @@
 """Numbers found again by keys, of which there may be millions: what is looked for in all that comes later."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from struct import Struct
 from typing import Any
 
@@ -62,14 +62,9 @@ class Index:
 
 
 class Groups:
-    """Numbers by key, in order, which nobody needs until those of a key are asked for; that may never be.
+    """Numbers by key, in order, which nobody needs until those of a key are asked for; that may never be."""
 
-    Args:
-        before: the keys and numbers that were put until then.
-    """
-
-    def __init__(self, before: Callable[[], Iterable[tuple[Hashable, int]]]) -> None:
-        self._before = before
+    def __init__(self) -> None:
         self._known: dict[int, deque[int]] | None = None
 
     def put(self, key: Hashable, number: int) -> None:
@@ -77,10 +72,15 @@ class Groups:
         if self._known is not None:
             self._known.setdefault(hash(key), deque()).append(number)
 
-    def of(self, key: Hashable) -> deque[int]:
-        """The numbers of a key: who takes one out will not see it again."""
+    def of(self, key: Hashable, before: Iterable[tuple[Hashable, int]]) -> deque[int]:
+        """The numbers of a key: who takes one out will not see it again.
+
+        Args:
+            key: of the numbers.
+            before: all that were put by now, with their keys; read the first time.
+        """
         if self._known is None:
             self._known = {}
-            for known, number in self._before():
+            for known, number in before:
                 self.put(known, number)
         return self._known.setdefault(hash(key), deque())

@@ -111,15 +111,23 @@ def _constructor(value: dict[str, Any]) -> Any:
 
 def read_message(value: Any) -> Msg | None:
     """The message that a value is, or None."""
-    if isinstance(value, Msg):
-        return value
-    if isinstance(value, str):
-        return _remembered(value) if len(value) <= _REMEMBERED else _read(value)
-    return _read(value)
+    return value if isinstance(value, Msg) else _understood(value)[0]
+
+
+def _understood(value: Any) -> tuple[Msg | None, Any]:
+    """The message that a value is, or else the value plain."""
+    if isinstance(value, str) and len(value) <= _REMEMBERED:
+        return _remembered(value)
+    return _taken_apart(value)
+
+
+def _taken_apart(value: Any) -> tuple[Msg | None, Any]:
+    bare = plain(value)
+    found = _read(bare)
+    return found, None if found else bare
 
 
 def _read(value: Any) -> Msg | None:
-    value = plain(value)
     if not isinstance(value, dict) or not ("content" in value or "tool_calls" in value):
         return None
     role = _role(value)
@@ -157,7 +165,7 @@ def _decision(data: Any) -> str | None:
 
 
 # What tells a format by its messages reads them before its reader does, and histories repeat them.
-_remembered = lru_cache(maxsize=1024)(_read)
+_remembered = lru_cache(maxsize=1024)(_taken_apart)
 
 
 def _role(value: dict[str, Any]) -> str | None:
@@ -245,10 +253,9 @@ def read_messages(value: Any, depth: int = _DEPTH) -> list[Msg]:
         return []
     if isinstance(value, list):
         return [m for item in value for m in read_messages(item, depth - 1)]
-    found = read_message(value)
+    found, value = (value, None) if isinstance(value, Msg) else _understood(value)
     if found:
         return [found]
-    value = plain(value)
     if not isinstance(value, dict):
         return []
     return [m for key in holders(value) for m in read_messages(value[key], depth - 1)]

@@ -36,6 +36,12 @@ _RETURNS = (
 )
 _ITEMS = frozenset((*_CALLS, *_RETURNS, "reasoning"))
 _BODIES = frozenset(("content", "parts", "tool_calls", "contents", "tool_call_id"))
+_IDS = ("call_id", "tool_call_id", "tool_use_id", "id")
+_GIVEN = ("arguments", "args", "input", "raw_arguments")
+_BACK = ("response", "result", "output", "content")
+# Keys of parts that do not go by a type: of Gemini, of the Vercel AI SDK, of a call outside of its message.
+_SHAPES = frozenset(("function_call", "function_response", "thought", "toolCallId", "function"))
+_FILE_KEYS = frozenset(("inline_data", "file_data"))
 _FILES = ("uri", "file", "input_file", "image_url", "input_image", "file_id")
 _DEPTH = 6
 _REMEMBERED = 4096
@@ -56,7 +62,7 @@ def read_messages(value: Any, role: str) -> tuple[Message, ...]:
             return tuple(m for row in rows for m in _read_row(row, role))
         except (msgspec.MsgspecError, ValueError, RecursionError):
             pass  # not quite JSON, or no JSON: the slow way knows more
-    return tuple(_walk(value, role, _DEPTH))
+    return tuple(_from_dict(value, role, _DEPTH) if isinstance(value, dict) else _walk(value, role, _DEPTH))
 
 
 def _read_row(row: msgspec.Raw, role: str) -> tuple[Message, ...]:
@@ -77,32 +83,30 @@ def text_message(text: str, role: str, kind: str = "text") -> Message:
     return Message(role, (Part("data" if kind == "data" else "text", text),))
 
 
-def _walk(value: Any, role: str, depth: int) -> Iterator[Message]:
+def _walk(value: Any, role: str, depth: int) -> list[Message]:
     if isinstance(value, str):
         value = loads(value)
     if depth <= 0:
-        return
+        return []
     if isinstance(value, list):
-        for item in value:
-            yield from _walk(item, role, depth - 1)
-    elif isinstance(value, dict):
-        yield from _from_dict(value, role, depth)
+        return [m for item in value for m in _walk(item, role, depth - 1)]
+    return _from_dict(value, role, depth) if isinstance(value, dict) else []
 
 
-def _from_dict(value: dict[str, Any], role: str, depth: int) -> Iterator[Message]:
+def _from_dict(value: dict[str, Any], role: str, depth: int) -> list[Message]:
     inner = _langchain(value) if "lc" in value or "data" in value else None
     if inner is not None:
-        yield from _from_dict(inner, role, depth - 1)
-    elif _is_item(value):
-        yield _item(value)
-    elif _is_message(value):
-        yield from _message(value, role, depth)
-    else:
-        holder = next((k for k in _HOLDERS if isinstance(value.get(k), list | dict)), None)
-        if holder:
-            yield from _walk(value[holder], role, depth - 1)
-        elif isinstance(value.get("content"), dict) and "parts" in value["content"]:  # a Gemini response
-            yield from _walk(value["content"], role, depth - 1)
+        return _from_dict(inner, role, depth - 1)
+    if _is_item(value):
+        return [_item(value)]
+    if _is_message(value):
+        return _message(value, role, depth)
+    holder = next((k for k in _HOLDERS if isinstance(value.get(k), list | dict)), None)
+    if holder:
+        return _walk(value[holder], role, depth - 1)
+    if isinstance(value.get("content"), dict) and "parts" in value["content"]:  # a Gemini response
+        return _walk(value["content"], role, depth - 1)
+    return []
 
 
 def _langchain(value: dict[str, Any]) -> dict[str, Any] | None:
@@ -138,24 +142,23 @@ def _item(value: dict[str, Any]) -> Message:
     return Message("tool" if part.kind == "tool_response" else "assistant", (part,), id=_name(value.get("id")))
 
 
-def _message(value: dict[str, Any], role: str, depth: int) -> Iterator[Message]:
+def _message(value: dict[str, Any], role: str, depth: int) -> list[Message]:
     said = str(value["role"] or role).lower()
     said = _ROLES.get(said, said)
     content = value.get("parts", value.get("content", value.get("contents")))
     nested = _double_encoded(content, depth)
     if nested:
-        yield from nested
-        return
+        return nested
     content = value.get("refusal") if content is None else content
     parts = tuple(_parts(content, said, value))
     if value.get("tool_calls"):
         parts += tuple(_calls(value["tool_calls"]))
-    yield Message(said, parts, name=_name(value.get("name")), id=_name(value.get("id")))
+    return [Message(said, parts, name=_name(value.get("name")), id=_name(value.get("id")))]
 
 
 def _double_encoded(content: Any, depth: int) -> list[Message]:
     """The trap: a whole list of messages kept as the content string of one."""
-    items = loads(content) if isinstance(content, str) else None
+    items = loads(content) if isinstance(content, str) and content.lstrip().startswith("[") else None
     if not isinstance(items, list) or not all(isinstance(i, dict) and (_is_message(i) or _is_item(i)) for i in items):
         return []
     return [m for item in items for m in _walk(item, "user", depth - 1)]
@@ -198,13 +201,24 @@ def _calls(calls: Any) -> Iterator[Part]:
 
 
 def _call(call: dict[str, Any]) -> Part:
-    given = next((call[k] for k in ("arguments", "args", "input", "raw_arguments") if call.get(k) is not None), "")
-    return Part("tool_call", as_text(given), _call_id(call), _name(call.get("name")))
+    return Part("tool_call", as_text(_first(call, _GIVEN)), _call_id(call), _name(call.get("name")))
+
+
+def _first(block: dict[str, Any], keys: tuple[str, ...]) -> Any:
+    """The first of these fields that says something; an empty text if none does."""
+    for key in keys:
+        found = block.get(key)
+        if found is not None:
+            return found
+    return ""
 
 
 def _call_id(block: dict[str, Any]) -> str | None:
-    keys = ("call_id", "tool_call_id", "tool_use_id", "id")
-    return next((block[k] for k in keys if isinstance(block.get(k), str) and block[k]), None)
+    for key in _IDS:
+        found = block.get(key)
+        if isinstance(found, str) and found:
+            return found
+    return None
 
 
 def _part(block: dict[str, Any]) -> Part:
@@ -212,6 +226,8 @@ def _part(block: dict[str, Any]) -> Part:
         text = block.get("content", block.get("text"))
         if isinstance(text, str) and not text.startswith("{") and "thought" not in block:
             return Part("text", text)
+    if _SHAPES.isdisjoint(block):
+        return _typed_part(block)
     return _gemini(block) or _vercel(block) or _bare_call(block) or _typed_part(block)
 
 
@@ -224,6 +240,8 @@ def _bare_call(block: dict[str, Any]) -> Part | None:
 
 def _typed_part(block: dict[str, Any]) -> Part:
     kind = block.get("type")
+    if kind in ("output_text", "input_text") and _FILE_KEYS.isdisjoint(block):
+        return _text_part(block)
     if kind in _CALLS:
         return _call(block)
     if kind in _RETURNS:
@@ -236,6 +254,10 @@ def _typed_part(block: dict[str, Any]) -> Part:
         return blob_part(block.get("inline_data") or block)
     if kind in _FILES or block.get("file_data") or (kind in ("image", "document") and "source" in block):
         return Part("reference", address_of(block), flags=("reference",))
+    return _text_part(block)
+
+
+def _text_part(block: dict[str, Any]) -> Part:
     text = _text_of(block)
     inner = loads(text) if isinstance(text, str) else None
     if isinstance(inner, dict) and inner.get("type") in ("text", "output_text", "input_text", *_CALLS, *_RETURNS):
@@ -268,8 +290,7 @@ def _vercel(block: dict[str, Any]) -> Part | None:
 
 
 def _returned(block: dict[str, Any]) -> str:
-    keys = ("response", "result", "output", "content")
-    value = next((block[k] for k in keys if block.get(k) is not None), "")
+    value = _first(block, _BACK)
     return _joined(value) or as_text(value)
 
 
