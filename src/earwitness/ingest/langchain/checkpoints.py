@@ -144,6 +144,11 @@ def _of_tuple(value: dict[str, Any], place: Place) -> Checkpoint:
     )
 
 
+def _answers(resumed: Any) -> list[Any]:
+    """What humans answered; newer versions keep a list, for a node may ask more than once."""
+    return [a for a in (resumed if isinstance(resumed, list) else [resumed]) if a is not None]
+
+
 def _put(told: dict[str, Any], channel: str, value: Any) -> None:
     if channel == "__pregel_tasks":
         told.setdefault(channel, []).append(value)
@@ -273,6 +278,8 @@ class Checkpoints:
         agent = self.graph.agent_of(at.ns, node)
         if "__error__" in told:
             self.graph.fail(agent, as_text(told.pop("__error__")), place, at.time)
+        for answer in _answers(told.pop("__resume__", None)):
+            self.graph.reply(agent, answer, place, at.time)
         if "__interrupt__" in told:
             self.graph.interrupt(told.pop("__interrupt__"), place, at.time)
         for send in map(plain, told.pop("__pregel_tasks", [])):

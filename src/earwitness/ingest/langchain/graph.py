@@ -228,6 +228,15 @@ class Graph:
             draft = ledger.event("C1", text, kind="interrupt", name="interrupt", place=place, to=to, time=time)
             self._values.put("interrupt", text, draft)
 
+    def reply(self, agent: str | None, value: Any, place: Place, time: Any = None) -> None:
+        """What a human says to that: words that a run goes on with."""
+        text = as_text(value)
+        if not self._values.has("reply", text):
+            self._values.put("reply", text)
+            ledger = self.dialogue.ledger
+            ledger.actor(agent, "agent", "node")
+            ledger.sighting(agent, "initial", text, place, time=time)
+
     def debris(self, text: str, place: Place, time: Any = None) -> None:
         """State in a framework's own object, written down as text: a copy that nobody is known to have been shown."""
         if not self._values.has("debris", text):
