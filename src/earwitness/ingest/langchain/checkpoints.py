@@ -268,7 +268,9 @@ class Checkpoints:
         alone = coming[0] if len(coming) == 1 else None
         for task, node, told, place in at.writes:
             self._write(at, node or nodes.get(task) or alone, told, place)
-        if at.outer and not (at.ns or coming or at.writes):
+        if at.outer and not at.ns and coming:
+            self.graph.stop()
+        elif at.outer and not (at.ns or at.writes):
             self.graph.ended()
 
     def _write(self, at: Checkpoint, node: str | None, told: dict[str, Any], place: Place) -> None:
