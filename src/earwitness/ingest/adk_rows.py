@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from earwitness.ingest.adk_row import Row, Session, pieces
-from earwitness.ingest.adk_words import ASKED, REJECTED, UNCONFIRMED
+from earwitness.ingest.adk_words import ASKED, UNCONFIRMED, is_refusal
 from earwitness.ingest.dialogue import USER, Dialogue
 from earwitness.ingest.record import Emit, Skip
 from earwitness.ingest.spans.identity import addressed, clean_name
@@ -111,7 +111,7 @@ class Rows:
         elif origin != _MOVE:
             flags: tuple[Flag, ...] = ("failed",) if row.type == "TOOL_ERROR" else ()
             text = str(row.raw.get("error_message") or text) if flags else text
-            denied = row.get("result") in (REJECTED, UNCONFIRMED)
+            denied = row.get("result") == UNCONFIRMED or is_refusal(row.get("result"), text)
             session.dialogue.result(_call_id(row), text, row.at, agent=row.agent, tool=tool, flags=flags, denied=denied)
 
     def asked(self, session: Session, row: Row) -> None:

@@ -13,7 +13,6 @@ from earwitness.ingest.adk_words import (
     CODE,
     MEMORY,
     MEMORY_TOOLS,
-    REJECTED,
     SILENT,
     TRANSFER,
     WITHOUT_ACTIONS,
@@ -21,6 +20,7 @@ from earwitness.ingest.adk_words import (
     concludes,
     get,
     inner,
+    is_refusal,
     name_of,
     parts_of,
     searched,
@@ -242,7 +242,7 @@ class Session:
         else:
             # What a tool that takes long gives back later comes in the user's name.
             agent = self._callers.get(call_id or "") if author == USER else author
-            denied = answer.get("response") == REJECTED
+            denied = is_refusal(answer.get("response"), text)
             self.dialogue.result(call_id, text, at, agent=agent, tool=name, denied=denied)
 
     def _settle_move(self, speaker: str | None) -> None:

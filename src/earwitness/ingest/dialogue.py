@@ -86,6 +86,7 @@ class Dialogue(Steps):
         self._seen: dict[str, int] = {}
         self._delegation = Delegation()
         self.scopes: Scopes | None = None
+        self._summed: list[tuple[str, At]] = []
 
     def actor(self, name: str | None, kind: ActorKind, evidence: str, place: Place) -> None:
         """Declare a party; what was called by the name of an agent was no tool."""
@@ -297,9 +298,20 @@ class Dialogue(Steps):
             if author != agent and (event is None or event != but) and not hidden:
                 self.sighting(agent, text, "history", at, event)
 
+    def summed_up(self, text: str, at: At) -> None:
+        """A summary of what was said, put in its place for an agent that is named later: nobody's words."""
+        self._summed.append((text, at))
+
+    def give_summary(self, agent: str | None) -> None:
+        """The agent that was given it."""
+        summed, self._summed = self._summed, []
+        for text, at in summed:
+            self.sighting(agent, text, "history", at)
+
     def finish(self) -> Iterator[Emit]:
         """The end of the record."""
         self.settle(final=True)
+        self.give_summary(None)
         for call_id, call in self._calls.items():
             if not call.told:
                 self._tell_call(call, call_id, denied=call.paused or hands_off(call.tool))

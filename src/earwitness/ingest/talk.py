@@ -66,7 +66,6 @@ class Talk:
         self._callee: str | None = None
         self._refusals: set[str] = set()
         self._refused: set[str] = set()
-        self._nested: list[tuple[str, At]] = []
 
     def refuses(self, texts: Iterable[str], calls: Iterable[str] = ()) -> None:
         """Texts that were given back for calls that were not made, and ids of such calls."""
@@ -88,7 +87,8 @@ class Talk:
         if not isinstance(raw, dict):
             return False
         self.agent, self._callee = agent or self.agent, callee
-        self._recall(agent)
+        if agent:
+            self.dialogue.give_summary(agent)
         self._note_failures(raw.get("content"))
         messages = read_messages(raw, "assistant")
         for message in messages:
@@ -107,17 +107,11 @@ class Talk:
         elif message.role == "user" and not self.dialogue.known_agent(name):
             self._ask(message, at)
         elif message.role == "assistant" and message.parts and is_nested_history(message.parts[0].text):
-            self._nested.append((message.parts[0].text, at))
+            self.dialogue.summed_up(message.parts[0].text, at)
         else:
             self.agent = name if name and message.role != "tool" else self.agent
             for part in _joined(message.parts):
                 self._part(part, message, raw, at, target)
-
-    def _recall(self, agent: str | None) -> None:
-        """An agent that took over was given the history as one text, which nobody said."""
-        nested, self._nested = (self._nested, []) if agent else ([], self._nested)
-        for text, at in nested:
-            self.dialogue.sighting(agent, text, "history", at)
 
     def _instruct(self, message: Message, at: At) -> None:
         for part in message.parts:
@@ -179,7 +173,7 @@ class Talk:
     def _hand_over(self, call_id: str | None, target: str, at: At, source: str | None) -> None:
         self.dialogue.handoff(call_id, target, at, agent=source)
         self.agent, self._moved = target, True
-        self._recall(target)
+        self.dialogue.give_summary(target)
 
     def _is_refusal(self, call_id: str | None, text: str) -> bool:
         return text in self._refusals or call_id in self._refused or is_refusal(text)

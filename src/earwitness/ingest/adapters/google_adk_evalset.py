@@ -3,8 +3,9 @@
 Written by the web UI ("add current session") and by `adk eval_set`; a case holds the turns of a session with the user's
 words, tool uses, responses in between and the final response. Newer files keep events with their authors under
 `invocation_events`. Older ones keep tool uses without who made them and without results, so speakers are known only
-after a transfer, which took place if its target is heard of again in the turn. Shared memory shows as it was at the
-start, artifacts not at all. Lists of `query` and `reference` are expectations, not recordings, and are not read.
+after a transfer, which took place if its target is heard of again in the turn. What tools gave back stands in some
+newer files. Shared memory shows as it was at the start, artifacts not at all. Lists of `query` and `reference` are
+expectations, not recordings, and are not read.
 
 Obtained by: "add current session" in the web UI, or `adk eval_set`.
 Versions tried: google/adk-samples at commit e39b806.
@@ -14,7 +15,7 @@ Order: position in the case; times of turns.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from earwitness.ingest.adk_words import TRANSFER, get, parts_of, store_of, text_of
+from earwitness.ingest.adk_words import REJECTED, TRANSFER, UNCONFIRMED, get, name_of, parts_of, store_of, text_of
 from earwitness.ingest.dialogue import At, Dialogue
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.identity import addressed, clean_name
@@ -63,7 +64,9 @@ class _Reader:
         if not self.context.claim("adk-evalset", trace):
             yield Skip("duplicate", "the same case was read before", place)
             return
-        told = _Case(Dialogue(Trace(id=trace, framework="google-adk", observable=_OBSERVABLE), At(place)))
+        answered = any(True for turn in case["conversation"] for _ in _answers(get(turn, "intermediateData")))
+        observable: tuple[Channel, ...] = (*_OBSERVABLE, "C4") if answered else _OBSERVABLE
+        told = _Case(Dialogue(Trace(id=trace, framework="google-adk", observable=observable), At(place)))
         told.start(get(get(case, "sessionInput"), "state"), At(place.at("/session_input/state")))
         for n, turn in enumerate(case["conversation"]):
             told.turn(turn, n, place.at(f"/conversation/{n}"))
@@ -101,6 +104,8 @@ class _Case:
         self._later = authors[len(events) :]
         for use in _list(between, "toolUses"):
             self._use(use, at)
+        for answer in _list(between, "toolResponses"):
+            self._answer(answer, None, at)
         for author, parts in responses:
             self._agent = author or self._agent
             self._content({"parts": parts}, at)
@@ -115,12 +120,25 @@ class _Case:
         for part in parts_of(content):
             if call := get(part, "functionCall"):
                 self._use(call, at)
+            elif answer := get(part, "functionResponse"):
+                self._answer(answer, self._agent, at)
+
+    def _answer(self, answer: Any, agent: str | None, at: At) -> None:
+        """What a tool gave back, or what the runtime answered in its place."""
+        tool, call_id, response = name_of(answer, "name"), name_of(answer, "id"), get(answer, "response")
+        if tool == TRANSFER:
+            return
+        if response == UNCONFIRMED:
+            self.dialogue.pause(call_id)
+            return
+        agent = agent if self.dialogue.open_call(call_id) else self._agent
+        self.dialogue.result(call_id, as_text(response), at, agent=agent, tool=tool, denied=response == REJECTED)
 
     def _use(self, use: Any, at: At) -> None:
         tool, given = get(use, "name"), as_text(get(use, "args") or {})
         target = addressed(TRANSFER, given) if tool == TRANSFER else None
         if target is None:
-            self.dialogue.call(self._agent, tool, given, at, get(use, "id"))
+            self.dialogue.call(self._agent, tool, given, at, name_of(use, "id"), hold=True)
             return
         self.dialogue.settle(final=False, next_agent=self._agent)
         self.dialogue.acts(self._agent, at.place)
@@ -136,6 +154,13 @@ class _Case:
         if took:
             self.dialogue.catch_up(target, at, but=told)
         return target if took else None
+
+
+def _answers(between: Any) -> Iterator[Any]:
+    """What tools gave back in a turn."""
+    yield from _list(between, "toolResponses")
+    for event in _list(between, "invocationEvents"):
+        yield from (part for part in parts_of(get(event, "content")) if get(part, "functionResponse"))
 
 
 def _list(value: Any, key: str) -> list[Any]:

@@ -19,6 +19,9 @@ _REFUSED = re.compile(
     r"User rejected the tool call|Tool call limit exceeded\. Do not |Error: \S+ is not a valid tool, try one of \["
 )
 
+# The same of an older `AgentExecutor`, which marks no message as failed.
+_NO_TOOL = re.compile(r"\S+ is not a valid tool, try one of \[[^\]]*\]\.\s*\Z")
+
 
 class Calls:
     """The calls of one trace, by number.
@@ -124,7 +127,8 @@ class Calls:
 
     def refuse(self, asked: Asked | None, msg: Msg) -> bool:
         """Whether a call was answered by a refusal, or by a human: nothing was run, so that the tool never got it."""
-        told = msg.decision in ("reject", "respond") or (msg.failed and _REFUSED.match(msg.text) is not None)
+        told = msg.decision in ("reject", "respond") or _NO_TOOL.match(msg.text) is not None
+        told = told or (msg.failed and _REFUSED.match(msg.text) is not None)
         refused = told and not (asked and asked.running)
         if asked and refused:
             self.ledger.drafts[asked.draft].delivered = False

@@ -144,6 +144,11 @@ def _of_tuple(value: dict[str, Any], place: Place) -> Checkpoint:
     )
 
 
+def _answers(resumed: Any) -> list[Any]:
+    """What humans answered; newer versions keep a list, for a node may ask more than once."""
+    return [a for a in (resumed if isinstance(resumed, list) else [resumed]) if a is not None]
+
+
 def _put(told: dict[str, Any], channel: str, value: Any) -> None:
     if channel == "__pregel_tasks":
         told.setdefault(channel, []).append(value)
@@ -263,7 +268,9 @@ class Checkpoints:
         alone = coming[0] if len(coming) == 1 else None
         for task, node, told, place in at.writes:
             self._write(at, node or nodes.get(task) or alone, told, place)
-        if at.outer and not (at.ns or coming or at.writes):
+        if at.outer and not at.ns and coming:
+            self.graph.stop()
+        elif at.outer and not (at.ns or at.writes):
             self.graph.ended()
 
     def _write(self, at: Checkpoint, node: str | None, told: dict[str, Any], place: Place) -> None:
@@ -273,6 +280,8 @@ class Checkpoints:
         agent = self.graph.agent_of(at.ns, node)
         if "__error__" in told:
             self.graph.fail(agent, as_text(told.pop("__error__")), place, at.time)
+        for answer in _answers(told.pop("__resume__", None)):
+            self.graph.reply(agent, answer, place, at.time)
         if "__interrupt__" in told:
             self.graph.interrupt(told.pop("__interrupt__"), place, at.time)
         for send in map(plain, told.pop("__pregel_tasks", [])):

@@ -215,6 +215,8 @@ class Graph:
     def interrupt(self, data: Any, place: Place, time: Any = None) -> None:
         """The run stopped to show something to a person."""
         ledger = self.dialogue.ledger
+        if data in ([], ()):  # before or after a node, as it was told to
+            self.stop()
         for item in data if isinstance(data, list) else [data]:
             value = item.get("value") if isinstance(item, dict) else item
             text = as_text(value)
@@ -227,6 +229,20 @@ class Graph:
             to: To = ((USER, "structural"),)
             draft = ledger.event("C1", text, kind="interrupt", name="interrupt", place=place, to=to, time=time)
             self._values.put("interrupt", text, draft)
+
+    def stop(self) -> None:
+        """The run goes no further for now: calls that it asked for were not made, and nothing is an answer."""
+        self.dialogue.calls.hold([])
+        self.final = []
+
+    def reply(self, agent: str | None, value: Any, place: Place, time: Any = None) -> None:
+        """What a human says to that: words that a run goes on with."""
+        text = as_text(value)
+        if not self._values.has("reply", text):
+            self._values.put("reply", text)
+            ledger = self.dialogue.ledger
+            ledger.actor(agent, "agent", "node")
+            ledger.sighting(agent, "initial", text, place, time=time)
 
     def debris(self, text: str, place: Place, time: Any = None) -> None:
         """State in a framework's own object, written down as text: a copy that nobody is known to have been shown."""

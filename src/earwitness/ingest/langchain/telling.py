@@ -89,6 +89,9 @@ def _given(graph: Graph, run: Run) -> None:
         viewer = None
     else:
         viewer = run.agent
+    resumed = inputs.get("resume") if isinstance(inputs, dict) and ("goto" in inputs or "__call__" in inputs) else None
+    if resumed is not None:
+        graph.reply(viewer, resumed, run.place.at("/inputs"), run.start)
     for msg in _messages_or_text(inputs, _ASKED, "human"):
         graph.dialogue.meet(msg, run.place.at("/inputs"), viewer=viewer, kind="state", time=run.start)
     if viewer and run.is_node and isinstance(inputs, dict):
