@@ -170,6 +170,7 @@ class Story:
             time=time,
             kind="handoff",
             flags=() if all(d.delivered for d in to) else ("not_delivered",),
+            attributes=None if to else {"asked_for": handoff.target},
         )
 
 
