@@ -1,5 +1,6 @@
 """Records as no recorder writes them: whatever is changed in a sample, every record is accounted for."""
 
+import copy
 import json
 import random
 from pathlib import Path
@@ -70,7 +71,7 @@ def mutate(record: Any, chance: random.Random) -> Any:
         elif change == 2:
             holder[key] = str(holder[key])
         else:
-            holder[key] = chance.choice(STRANGE)
+            holder[key] = copy.deepcopy(chance.choice(STRANGE))  # which may be changed, too
     return record
 
 
