@@ -2,7 +2,7 @@
 
 import pytest
 
-from earwitness.ingest.refusals import is_refusal
+from earwitness.ingest.refusals import is_of_asked, is_refusal, is_unasked
 
 REFUSALS = (
     "Error: tool 'fax' not found in any workbench",
@@ -39,3 +39,21 @@ def test_words_of_frameworks_say_that_a_call_was_not_made(text: str) -> None:
 @pytest.mark.parametrize("text", RESULTS)
 def test_results_that_only_sound_like_a_refusal_are_results(text: str) -> None:
     assert not is_refusal(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "own"),
+    [
+        (
+            "\nError executing tool. coworker mentioned not found, it must be one of the following options:\n- clerk\n",
+            False,
+            False,
+        ),
+        ("Tool execution blocked by hook. Tool: delegate_work_to_coworker", False, False),
+        ("Error executing task with agent 'clerk'. Error: boom", True, False),
+        ("It is Ada Meyer", True, True),
+    ],
+)
+def test_who_answers_a_delegation(text: str, *, asked: bool, own: bool) -> None:
+    assert is_unasked(text) is not asked
+    assert is_of_asked(text) is own

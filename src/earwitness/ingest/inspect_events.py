@@ -13,6 +13,8 @@ _REFERENCES = ("attachment://", "tc://")
 _USER, _STORE = "user", "store"
 # Approvers: one is a person, one decides without looking.
 _HUMAN, _BLIND = "human", "auto"
+# Shorter texts are said by several independently.
+_QUOTABLE = 16
 _NO_TOOL = re.compile(r"Tool .* not found", re.DOTALL)
 
 
@@ -122,20 +124,24 @@ def _content(sample: Sample, content: Any, *kinds: str) -> str:
     return "\n".join(text(s) for s in said if s)
 
 
-def _show(sample: Sample, actor: str, message: dict[str, Any], pointer: str) -> None:
-    """What a model was given, the first time this actor was given it."""
+def _show(sample: Sample, actor: str, message: dict[str, Any], pointer: str, *, judging: bool = False) -> None:
+    """What a model was given, the first time this actor was given it; that of a scorer, with what it is to judge."""
     role, content = str(message.get("role")), _content(sample, message.get("content"), "text", "reasoning")
     if content and (actor, role, content) not in sample.shown:
         sample.shown.add((actor, role, content))
-        kind: SightingKind = "initial" if role in ("system", "user") else "history"
+        kind: SightingKind = "input" if judging else "initial" if role in ("system", "user") else "history"
         sample.script.actor(actor, evidence="channel" if actor == ROOT else "span")
         sample.script.sighting(content, f"{pointer}/content", actor=actor, kind=kind)
+        for said, (event, _) in sample.said.items() if judging else ():
+            if len(said) >= _QUOTABLE and said in content:
+                sample.script.sighting(said, f"{pointer}/content", actor=actor, kind="input", event=event)
 
 
 def _model(sample: Sample, step: Step, *, last: bool) -> None:
     event, actor = step.event, sample.spans.actor(step)
+    judging = any(span.get("type") == "scorer" for span in sample.spans.chain(event.get("span_id")))
     for n, message in enumerate(event.get("input") or []):
-        _show(sample, actor, message, f"{step.pointer}/input/{n}")
+        _show(sample, actor, message, f"{step.pointer}/input/{n}", judging=judging)
     choices = (event.get("output") or {}).get("choices") or []
     for n, choice in enumerate(choices):
         _said(sample, step, choice["message"], f"{step.pointer}/output/choices/{n}/message", last=last)

@@ -39,8 +39,20 @@ _WORDS = (
     r'\{"type": ?"execution-denied"',
 )
 _REFUSED = re.compile(f"{_START}(?:{'|'.join(_WORDS)})")
+# CrewAI's tool for asking coworkers, where there is none of that name, and where the work of one failed.
+_NO_COWORKER, _NOT_DONE = "Error executing tool. coworker mentioned not found", "Error executing task with agent '"
 
 
 def is_refusal(text: str) -> bool:
     """Whether an answer says that a call was not made."""
     return _REFUSED.match(text) is not None
+
+
+def is_unasked(text: str) -> bool:
+    """Whether the agent that a call was meant for was not asked."""
+    return is_refusal(text) or text.strip().startswith(_NO_COWORKER)
+
+
+def is_of_asked(text: str) -> bool:
+    """Whether the answer to a call of an agent is one of that agent, and not of the tool that asks it."""
+    return not (is_unasked(text) or text.startswith(_NOT_DONE))

@@ -2,9 +2,10 @@
 
 Written by a proxy, a tee or SDK logging: bare JSON-RPC lines, or the message one level down (`{"ts", "direction",
 "peer", "body": {"jsonrpc": ...}}`). Messages and status messages are C2, artifacts C7 (streamed chunks are joined);
-`history` and tasks that are read again repeat, and become sightings of the caller. The context id is the trace. Roles
-are relative: the caller is `client`, the remote agent goes by the host of its address or the name on its card, else it
-is `server`.
+`history` and tasks that are read again repeat, and become sightings of the caller. Metadata beside a message, and where
+news of a task is to be sent, are C2 to the same party; an error answers a message that arrived. The context id is the
+trace. Roles are relative: the caller is `client`, the remote agent goes by the host of its address or the name on its
+card, else it is `server`.
 
 Cannot show: the caller's name, model calls and tools inside the remote agent.
 

@@ -112,8 +112,7 @@ def _output(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]
         # The result of a run by itself: calls of all its agents, and nothing says which of them.
         for use in uses:
             yield from story.call(None, use, place.at("/tool_calls"))
-            for handoff in list(story.asked):  # it stands in the result, so it took effect
-                yield from story.turn(handoff.target)
+            yield from story.left(agent)
         yield from story.said(agent, message, at)
         return
     story.callers.update({use.id: (agent, use.tool) for use in uses})

@@ -4,8 +4,9 @@ Three shapes: proxy lines with the message one level down (`{"ts", "dir", "serve
 JSON-RPC lines, and host logs (`<time> [info] [server] Message from client: {json}`, Claude Desktop's
 `mcp-server-*.log`). Requests and answers are paired by id, for each connection and each direction apart. `tools/call`
 is C3, its result C4 (text and structured copy: one event), `resources/read` and `prompts/get` likewise,
-`sampling/createMessage` C2, `elicitation/create` C1, log notifications and lines that cannot be read C6. One log is one
-trace; servers are told apart.
+`sampling/createMessage` C2, `elicitation/create` C1, what a client answers to it and the roots it names C3, log
+notifications and lines that cannot be read C6. What a client refuses to ask was shown to nobody; a call of a tool that
+is not there went to the server. One log is one trace; servers are told apart.
 
 Cannot show: which agent of the host made a call, what the model said, the user's request, the final answer.
 

@@ -14,9 +14,10 @@ from earwitness.ingest.crewai.facts import listed, spoken, unquote, within
 from earwitness.ingest.crewai.flows import STATE, changes
 from earwitness.ingest.crewai.runs import Run
 from earwitness.ingest.crewai.steps import STEP_LINE, is_task, step_of
-from earwitness.ingest.crewai.teller import is_delegation, is_of_coworker, is_refused, is_unasked, request_of
+from earwitness.ingest.crewai.teller import is_delegation, is_refused, request_of
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.record import Context, Emit, Made, Place, Skip
+from earwitness.ingest.refusals import is_of_asked, is_unasked
 from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import Flag
@@ -326,7 +327,7 @@ def _tell_answer(
     tool, coworker = calls.get(own, (name_of(message.get("name")) or "tool", None))
     _, channel, sort, _ = tool_kind(tool)
     said = spoken(message)
-    coworker = coworker if is_of_coworker(said) else None
+    coworker = coworker if is_of_asked(said) else None
     yield from book.event(
         place,
         "C2" if coworker else channel,

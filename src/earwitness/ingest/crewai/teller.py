@@ -22,8 +22,6 @@ _OWNERS = (
 )
 # What an agent is answered that asked for a tool that it does not have; why it was refused, in newer versions.
 _NO_TOOL = "Tool not found"
-# The words of the tool that asks coworkers, not of a coworker: there is none of that name, or its work failed.
-_NO_COWORKER, _NOT_DONE = "Error executing tool. coworker mentioned not found", "Error executing task with agent '"
 _REASONS = ("unknown_tool", "usage_limit")
 DELEGATES = ("delegate_work_to_coworker", "ask_question_to_coworker")
 
@@ -47,16 +45,6 @@ def _is_refusal(end: Fact) -> bool:
 def is_refused(answer: str) -> bool:
     """Whether a call was not made, by what came in place of a result."""
     return answer == _NO_TOOL or is_refusal(answer)
-
-
-def is_unasked(answer: str) -> bool:
-    """Whether no coworker was asked."""
-    return is_refused(answer) or answer.strip().startswith(_NO_COWORKER)
-
-
-def is_of_coworker(answer: str) -> bool:
-    """Whether an answer to a delegation is one of the coworker."""
-    return not (is_unasked(answer) or answer.startswith(_NOT_DONE))
 
 
 class Teller:

@@ -7,8 +7,9 @@ from earwitness.ingest.crewai.checks import Checks
 from earwitness.ingest.crewai.facts import Fact, listed, unquote, within
 from earwitness.ingest.crewai.flows import Flows, Stores
 from earwitness.ingest.crewai.runs import Run
-from earwitness.ingest.crewai.teller import Teller, is_of_coworker, request_of
+from earwitness.ingest.crewai.teller import Teller, request_of
 from earwitness.ingest.record import Made
+from earwitness.ingest.refusals import is_of_asked
 from earwitness.ingest.toolkinds import tool_kind
 from earwitness.schema.model import Delivery
 from earwitness.schema.words import Channel, SightingKind
@@ -187,7 +188,7 @@ class _Tools(Teller):
         tool, asked = fact.text("tool_name"), self.coworkers.get(fact.started or "")
         channel, sort = tool_kind(tool)[1:3]
         sender, kind = "" if fact.started in self.refused else tool, "tool_result"
-        if asked and asked.delivered and is_of_coworker(fact.text("output")):
+        if asked and asked.delivered and is_of_asked(fact.text("output")):
             channel, sender, sort, kind = "C2", asked.actor, "agent", "answer"
         yield from self._say(fact, channel, fact.text("output"), self._me(fact), "/output", kind, sender, sort)
 

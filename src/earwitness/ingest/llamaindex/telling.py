@@ -145,20 +145,33 @@ class Story:
         """Handoffs asked for: the one to the agent that runs now took effect, others did not."""
         asked, self.asked = self.asked, []
         for handoff in asked:
-            if not handoff.target:
-                continue
-            took = handoff.target == agent
-            yield from self.book.event(
-                handoff.place,
-                "C2",
-                handoff.reason or "handoff",
-                sender=handoff.sender,
-                to=(Delivery(handoff.target),) if took else (undelivered(handoff.target),),
-                id=handoff.id,
-                time=time,
-                kind="handoff",
-                flags=() if took else ("not_delivered",),
-            )
+            if handoff.target:
+                took = handoff.target == agent
+                to = Delivery(handoff.target) if took else undelivered(handoff.target)
+                yield from self._hand_over(handoff, (to,), time)
+
+    def left(self, last: str | None) -> Iterator[Made]:
+        """Handoffs of which only the end of the run is known: one to whoever spoke last took effect, of others nobody
+        can say, for one that was refused looks the same.
+        """
+        asked, self.asked = self.asked, []
+        for handoff in asked:
+            if handoff.target:
+                yield from self._hand_over(handoff, (Delivery(handoff.target),) if handoff.target == last else (), None)
+
+    def _hand_over(self, handoff: Handoff, to: tuple[Delivery, ...], time: Time | None) -> Iterator[Made]:
+        yield from self.book.event(
+            handoff.place,
+            "C2",
+            handoff.reason or "handoff",
+            sender=handoff.sender,
+            to=to,
+            id=handoff.id,
+            time=time,
+            kind="handoff",
+            flags=() if all(d.delivered for d in to) else ("not_delivered",),
+            attributes=None if to else {"asked_for": handoff.target},
+        )
 
 
 def _unmade(made: Made, tool: str) -> Made:

@@ -142,6 +142,10 @@ class Ledger:
         hits = [(len(t), p) for t, p in recent if t in text or escaped(t) in text]
         return max(hits, key=lambda hit: hit[0])[1] if hits else None
 
+    def quoted_in(self, text: str) -> list[tuple[str, str]]:
+        """Texts and ids of the latest events whose words stand in `text`."""
+        return [(t, p.event) for t, p in self._texts if t in text or escaped(t) in text]
+
     def find_key(self, what: str, key: str | None) -> Produced | None:
         """The event that was told under an id."""
         return self._by_key.get((what, key)) if key else None

@@ -80,6 +80,9 @@ def _show_request(t: Telling, node: Node, part: Part) -> None:
     if part.kind != "data":
         known.add(key)
     t.ledger.sighting(node, part.text, kind)
+    # A judge is given what it judges among words of its own.
+    for words, judged in t.ledger.quoted_in(part.text) if node.judging else ():
+        t.ledger.sighting(node, words, "input", judged)
 
 
 def _show_result(t: Telling, node: Node, part: Part) -> None:

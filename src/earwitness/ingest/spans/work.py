@@ -1,5 +1,6 @@
 """Tools, retrievers, memories, guardrails and handoffs: spans in which somebody is asked and answers."""
 
+from earwitness.ingest.refusals import is_of_asked, is_unasked
 from earwitness.ingest.spans.facts import Facts
 from earwitness.ingest.spans.identity import hands_off
 from earwitness.ingest.spans.quoted import is_quotation
@@ -64,8 +65,12 @@ def _use(t: Telling, node: Node, facts: Facts) -> None:
     kind = "query" if facts.role == "retriever" else "tool_arguments"
     to = to_one(facts.tool, "declared")
     if node.span.failed and hands_off(facts.tool):  # control never passed: the words reached nobody
-        to = tuple(Delivery(d.actor, d.grade, delivered=False) for d in to)
+        to = _unreached(to)
     _tell_arguments(t, node, facts, "C3", kind, to=to)
+
+
+def _unreached(to: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
+    return tuple(Delivery(d.actor, d.grade, delivered=False) for d in to)
 
 
 def _address(t: Telling, node: Node, facts: Facts, route: Route) -> None:
@@ -75,7 +80,10 @@ def _address(t: Telling, node: Node, facts: Facts, route: Route) -> None:
     handoff = route.kind == "handoff"
     if facts.arguments is not None and not (handoff and says_nothing(facts.arguments)):
         kind = "handoff_arguments" if handoff else "request"
-        event = _tell_arguments(t, node, facts, "C2", kind, to=to_route(route), evidence=route.evidence)
+        to = to_route(route)
+        if facts.result is not None and is_unasked(facts.result):
+            to = _unreached(to)
+        event = _tell_arguments(t, node, facts, "C2", kind, to=to, evidence=route.evidence)
         for run in [] if handoff else [*callees(t.tree, node), node]:
             t.requests[run] = event
     elif handoff:
@@ -169,6 +177,9 @@ def _give_back(t: Telling, node: Node, facts: Facts) -> None:
 def _answer_caller(t: Telling, node: Node, facts: Facts, route: Route) -> None:
     """The answer of a called agent; a copy, where the agent's own words are recorded below."""
     if facts.result is None:
+        return
+    if not is_of_asked(facts.result):
+        _give_back(t, node, facts)
         return
     told = t.ledger.find(facts.result, under=node)
     if told and told.channel == "C2":
