@@ -36,18 +36,19 @@ class Accounts:
     def enter(self, adapter: str, place: Place, emits: Iterable[Emit]) -> None:
         """Enter a record with what was told when it was fed, of itself or of earlier ones."""
         known = False
+        line, offset, _, pointer, source = place
         for emit in emits:
-            at = emit.place
-            if at is place or _of(at, place):
+            at = emit.place  # of the record or a part of it; not by a function, for every item is asked
+            if at is place or (at[1] == offset and at[0] == line and at[4] == source and at[3].startswith(pointer)):
                 known = known or _tells(emit)
             else:
                 self.told(emit)
-        reader = self._number(adapter, place.source)
+        reader = self._number(adapter, source)
         if not known:
-            if place.pointer:
-                self._pointers.append((self._waits, place.pointer), len(place.pointer))
+            if pointer:
+                self._pointers.append((self._waits, pointer), len(pointer))
                 self._pointed = True
-            self._waiting.extend((place.source, place.line, place.offset, place.length, reader))
+            self._waiting.extend((source, line, offset, place.length, reader))
             self._waits += 1
 
     def _number(self, adapter: str, source: int) -> int:
@@ -94,11 +95,6 @@ class Accounts:
 
 def _tells(emit: Emit) -> bool:
     return type(emit) is Skip or type(emit[0]) not in _ROWS
-
-
-def _of(part: Place, record: Place) -> bool:
-    same = part.offset == record.offset and part.line == record.line and part.source == record.source
-    return same and part.pointer.startswith(record.pointer)
 
 
 def _upwards(pointer: str) -> Iterator[str]:

@@ -39,6 +39,7 @@ class AdkReader:
         self.context = context
         self._sessions: dict[str, Session | Key] = {}  # those that wait on disk as keys
         self._awake: dict[str, None] = {}
+        self._latest: Session | None = None
         self._shelf = Shelf()
         self._owned: dict[str, list[str]] = {}
         self._debug = DebugRuns()
@@ -94,6 +95,8 @@ class AdkReader:
             yield from told.dialogue.drain()
 
     def _session(self, trace: str, place: Place) -> Session:
+        if self._latest and trace == self._latest.dialogue.trace:  # mostly it goes on
+            return self._latest
         if trace not in self._sessions:
             self._sessions[trace] = Session(trace, At(place))
         session = self._wake(trace)
@@ -102,6 +105,7 @@ class AdkReader:
         if len(self._awake) > 2 * _AWAKE:
             for idle in list(self._awake)[:_AWAKE]:
                 self._sleep(idle)
+        self._latest = session
         return session
 
     def _sleep(self, trace: str) -> None:

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from earwitness.ingest.record import Place
@@ -27,6 +26,7 @@ class Call:
         arguments: as text.
         result: as text, or None.
         place: of the record.
+        likeness: the same for the records of one call in files of different kinds.
         summary: of a task that an agent completed; for the user.
         handoff: whether it passes the turn on, and nothing else.
         number: of the call in its run, in the order in which calls ended.
@@ -41,17 +41,13 @@ class Call:
     arguments: str
     result: str | None
     place: Place
+    likeness: tuple[str, bytes]
     summary: str | None = None
     handoff: bool = False
     number: int = 0
     inside: list["Call"] = field(default_factory=list)
     twin: str | None = None
     answered: bool = False
-
-    @cached_property
-    def likeness(self) -> tuple[str, str]:
-        """The same for the records of one call in files of different kinds."""
-        return call_key(self.tool, self.arguments)
 
 
 @dataclass(frozen=True)
@@ -75,13 +71,15 @@ def call_of(value: dict[str, Any], place: Place) -> Call:
     plugin, _, function = value["function"].partition("-")
     agent, arguments = plugin == function, as_text(value["arguments"])
     summary = summary_of(arguments) if (plugin, function) == (HANDOFF, DONE) else None
+    tool = plugin if agent else value["function"]
     return Call(
         caller=named(value["agent"]),
-        tool=plugin if agent else value["function"],
+        tool=tool,
         agent=agent,
         arguments=arguments,
         result=said(value["result"]),
         place=place,
+        likeness=call_key(tool, arguments),
         summary=summary,
         handoff=plugin == HANDOFF and summary is None,
     )
@@ -98,12 +96,12 @@ def summary_of(arguments: str) -> str | None:
     return said(given.get("task_summary")) if isinstance(given, dict) else None
 
 
-def call_key(tool: str, arguments: str) -> tuple[str, str]:
+def call_key(tool: str, arguments: str) -> tuple[str, bytes]:
     """The same for the records of one call in files of different kinds; filters add an override to the arguments."""
     given = loads(arguments)
     if isinstance(given, dict):
         given.pop("instructions_override", None)
-    return tool, fingerprint_of(arguments if given is None else given).hex()
+    return tool, fingerprint_of(arguments if given is None else given)
 
 
 def nested(calls: Iterable[Call]) -> list[Call]:
@@ -155,7 +153,7 @@ class Calls:
             agents: who speaks or is spoken to in them; a filter may have another name for an agent.
         """
         agents = agents | {call.tool for call in self.all if call.agent}
-        waiting: dict[tuple[str, str], deque[Call]] = {}
+        waiting: dict[tuple[str, bytes], deque[Call]] = {}
         for call in self.all:
             waiting.setdefault(call.likeness, deque()).append(call)
         for one in asked:

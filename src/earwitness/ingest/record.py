@@ -74,7 +74,7 @@ def first_scalar(value: dict[str, Any], keys: tuple[str, ...]) -> Any:
     """The first of these fields that is a text or a number; None if there is none."""
     for key in keys:  # a plain loop over known types: every record is asked
         found = value.get(key)
-        if isinstance(found, _SCALARS):
+        if found is not None and isinstance(found, _SCALARS):
             return found
     return None
 

@@ -172,7 +172,7 @@ def _key(value: dict[str, Any], keys: tuple[str, ...]) -> str | None:
     """The id of a conversation, by the first of these keys that is a text."""
     for key in keys:
         found = value.get(key)
-        if isinstance(found, str):
+        if type(found) is str:
             return found
     return None
 

@@ -37,7 +37,8 @@ class _GoogleAdkEvents:
         """A session is taken apart: itself, then its events."""
         value, place = record
         if not _is_session(value):
-            yield Record({"event": value if is_event(value) else value["data"]}, place)
+            wrapped = "event" in value and not is_event(value)
+            yield Record({"event": value["data"] if wrapped else value}, place)
             return
         yield Record({"session": str(value["id"]), "state": value.get("state")}, place)
         for n, event in enumerate(value["events"]):
