@@ -253,9 +253,10 @@ class _Reader:
                 del self.chunks[key]
             else:
                 self._whole(script, key, f"{at}/artifact/parts", call.time)
+        words = _parts(artifact["parts"])  # which fails before anything is kept, where parts are no parts
         chunks = self.chunks.setdefault(key, _Chunks())
         chunks.parts += artifact["parts"]
-        chunks.text += _parts(artifact["parts"])
+        chunks.text += words
         chunks.more = "append" in update or "lastChunk" in update
         if update.get("lastChunk"):
             chunks.more = False
