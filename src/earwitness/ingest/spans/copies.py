@@ -17,9 +17,15 @@ def fullest(spans: list[Span]) -> tuple[list[Span], list[Span]]:
     for number, span in enumerate(spans):
         # The records of a log are none of a span; each stands for itself.
         groups.setdefault((str(number), "log") if span.log else (span.trace_id, span.span_id), []).append(span)
-    best = [max(group, key=_told) if len(group) > 1 else group[0] for group in groups.values()]
+    best = [group[0] if _alike(group) else max(group, key=_told) for group in groups.values()]
     kept = {id(span) for span in best}
     return best, [span for span in spans if id(span) not in kept]
+
+
+def _alike(group: list[Span]) -> bool:
+    """Whether all records of a span say the same."""
+    first = group[0]
+    return all(s.attributes == first.attributes and s.events == first.events for s in group[1:])
 
 
 def _told(span: Span) -> int:

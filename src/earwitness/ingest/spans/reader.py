@@ -68,9 +68,8 @@ class SpanReader:
                 yield _link(a, b, "tool_call", Found(place, n))
 
     def _told(self, run: Run) -> list[Emit]:
-        copies = self.spool.copies(run.traces)
+        spans, copies = self.spool.sorted_out(run.traces)
         told = [Skip("duplicate", "another record of the same span is told", copy.place) for copy in copies]
-        spans = self.spool.of(run.traces)
         return told + together(self._tell(run, spans), (s.place for s in spans))
 
     def _tell(self, run: Run, spans: list[Span]) -> Iterator[Emit]:

@@ -66,16 +66,12 @@ class Spool:
 
     def of(self, traces: list[str]) -> list[Span]:
         """The spans of some traces."""
-        spans = self._records(traces)
-        return spans if self._again.isdisjoint(traces) else fullest(spans)[0]
+        return self.sorted_out(traces)[0]
 
-    def copies(self, traces: list[str]) -> list[Span]:
-        """The records of spans of which another record is told."""
-        again = [trace for trace in traces if trace in self._again]
-        return fullest(self._records(again))[1] if again else []
-
-    def _records(self, traces: list[str]) -> list[Span]:
-        return [self.at(offset) for trace in traces for offset in self._of(trace)]
+    def sorted_out(self, traces: list[str]) -> tuple[list[Span], list[Span]]:
+        """The same, and the records of spans of which another record is told."""
+        records = [self.at(offset) for trace in traces for offset in self._of(trace)]
+        return (records, []) if self._again.isdisjoint(traces) else fullest(records)
 
     def _of(self, trace: str) -> list[int]:
         """Where the spans of a trace lie, in the order in which they were added."""
