@@ -17,13 +17,13 @@ class Changed:
     Args:
         ledger: of the trace.
         calls: of the trace.
-        told: ids of messages that other traces told; those of this one are added.
+        told: ids of messages that other traces told; those of this one are added. None where there are no others.
 
     Attributes:
         callers: who made the calls that other traces told, by their ids.
     """
 
-    def __init__(self, ledger: Ledger, calls: Calls, told: Index) -> None:
+    def __init__(self, ledger: Ledger, calls: Calls, told: Index | None) -> None:
         self.ledger = ledger
         self.calls = calls
         self.callers: dict[str, str | None] = {}
@@ -53,7 +53,7 @@ class Changed:
 
     def is_before(self, msg: Msg) -> bool:
         """Whether another trace told a message: here it is history."""
-        if msg.role not in ("ai", "tool") or not msg.id:
+        if self._told is None or msg.role not in ("ai", "tool") or not msg.id:
             return False
         told = self._told.get(msg.id) is not None
         self._told.put(msg.id, 0)

@@ -41,7 +41,7 @@ class Dialogue:
         structured: calls that were the answer itself, by the numbers of the messages that acknowledge them.
 
     Args:
-        told: ids of messages that other traces told; those of this one are added.
+        told: ids of messages that other traces told; those of this one are added. None where there are no others.
     """
 
     def __init__(self, told: Index | None = None) -> None:
@@ -58,7 +58,7 @@ class Dialogue:
         self._backs = Tape[tuple[int, str | None, str, int]]()
         self._crowd = Index()  # who else was shown a message that many were shown
         self._rests = 0
-        self.changed = Changed(self.ledger, self.calls, Index() if told is None else told)
+        self.changed = Changed(self.ledger, self.calls, told)
         self.structured: dict[int, Asked] = {}
 
     def _sendable(self) -> Iterator[tuple[bytes, int]]:
@@ -355,9 +355,9 @@ class Dialogue:
             final: the messages with which the outermost run ended.
             ends: the last messages of runs that ended before, from whose states others went on.
         """
-        for ended in (*([end] for end in ends), final := list(final)):
-            self._finals(ended)
-        self._end_with(final[-1] if final else None)
+        for ended in ends:
+            self._finals((ended,))
+        self._end_with(self._finals(final))
         self.calls.land()
         for opened, author, target, draft in self._backs:
             self.rest()
@@ -368,16 +368,17 @@ class Dialogue:
 
     def _hand_over(self, opened: int, author: str | None, agent: str) -> None:
         """The last words before control was given back are the answer."""
-        real = self.ledger.aliases
         for at in range(opened - 1, -1, -1):
-            if not self._heard[at] and _same(real, self.said[self._open[at]].author, author):
+            if not self._heard[at] and self.ledger.is_same(self.said[self._open[at]].author, author):
                 self._heard[at] = True
                 self.ledger.settle(self._words[at], "answer", ((agent, "structural"),))
                 return
 
-    def _finals(self, final: Iterable[Msg]) -> None:
-        """The last words of the outermost run, and those after which the user spoke again."""
+    def _finals(self, final: Iterable[Msg]) -> Msg | None:
+        """The last words of the outermost run, and those after which the user spoke again; gives the last message."""
+        last = None
         for msg, following in pairwise(chain(map(self._as_spoken, final), (None,))):
+            last = msg
             if msg is None or msg.role != "ai" or msg.calls or not (following is None or following.role == "human"):
                 continue
             self.rest()
@@ -387,6 +388,7 @@ class Dialogue:
                 self._heard[at] = True
                 self.ledger.actor(USER, "user", "structural")
                 self.ledger.settle(self._words[at], "final", ((USER, "structural"),), channel="C1")
+        return last
 
     def _end_with(self, last: Msg | None) -> None:
         """An answer that is no text: a call that gives it a form, or the result of a tool as it stands."""
@@ -394,7 +396,3 @@ class Dialogue:
         self.changed.settle(self.structured, ended)
         if ended is not None and ended not in self.structured and last and not last.goto and not last.back:
             self.ledger.lose("content_missing", "C1", "the answer of a run that ended with the result of a tool")
-
-
-def _same(aliases: dict[str, str], one: str | None, other: str | None) -> bool:
-    return one is not None and other is not None and aliases.get(one, one) == aliases.get(other, other)

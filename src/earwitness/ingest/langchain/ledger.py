@@ -116,6 +116,10 @@ class Ledger:
         """Whether somebody of this name sends or gets any event."""
         return self._named[actor] > 0
 
+    def is_same(self, one: str | None, other: str | None) -> bool:
+        """Whether two names are of one actor."""
+        return one is not None and other is not None and self.aliases.get(one, one) == self.aliases.get(other, other)
+
     def settle(self, number: int, kind: str, to: To, *, channel: Channel | None = None, delivered: bool = True) -> None:
         """What became of an event, seen at the end: noted, and entered when it is told."""
         outcome = kind, to, channel, delivered
