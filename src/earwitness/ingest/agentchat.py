@@ -22,7 +22,7 @@ from earwitness.ingest.agentmessages import (
 )
 from earwitness.ingest.digests import digest_of
 from earwitness.ingest.record import Place
-from earwitness.ingest.refusals import is_refusal
+from earwitness.ingest.refusals import is_refusal, to_nobody
 from earwitness.ingest.shelf import Row
 from earwitness.ingest.spans.identity import hands_off, in_tool_name
 from earwitness.ingest.tale import USER, Draft, Tale, listed, named, said
@@ -220,7 +220,7 @@ class Chat:
             key=call.id,
             kind="request" if agent else "tool_arguments",
             sender=self.tale.actor(call.caller),
-            to=[Delivery(d.actor, d.grade, delivered=False) for d in to] if idle else to,
+            to=to_nobody(to) if idle else to,
             time=call.time,
             flags=("not_delivered",) if idle else (),
         )

@@ -9,6 +9,7 @@ import msgspec
 
 from earwitness.ingest.openai_calls import CallFates
 from earwitness.ingest.record import Emit, Made, Place, Record
+from earwitness.ingest.refusals import unmade
 from earwitness.ingest.runguards import withheld
 from earwitness.ingest.spans.dialects.openai_agents import SCOPE
 from earwitness.ingest.spans.span import Span
@@ -150,8 +151,7 @@ def _called(event: Event, fates: CallFates) -> Event:
     if event.kind not in ("tool_arguments", "handoff_arguments", "request") or "not_delivered" in event.flags:
         return event
     if span in fates.unmade or fates.is_lost(span, event.content, to):
-        to_nobody = tuple(Delivery(d.actor, d.grade, delivered=False) for d in _deliveries(event))
-        return msgspec.structs.replace(event, to=to_nobody, flags=(*event.flags, "not_delivered"))
+        return unmade(event)
     if event.channel == "C3" and (target := fates.target(span, event.content, to)):
         return msgspec.structs.replace(event, channel="C2", kind="handoff_arguments", to=(Delivery(target),))
     return event
@@ -162,10 +162,6 @@ def _ended_by_tools(spans: list[Span], fates: CallFates) -> Iterator[Emit]:
     for run in fates.ended_by_tools(spans):
         detail = "the answer of a run that ended with the result of a tool"
         yield Made(Loss(trace=run.trace_id, kind="content_missing", channel="C1", detail=detail), run.place)
-
-
-def _deliveries(event: Event) -> list[Delivery]:
-    return [t if isinstance(t, Delivery) else Delivery(t) for t in event.to]
 
 
 _Handed = Counter[tuple[str | None, str]]

@@ -5,6 +5,11 @@ format know its words better; these are for formats that recordings of any frame
 """
 
 import re
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from earwitness.schema.model import Delivery, Event
 
 # Some write the answer into an object of one field.
 _START, _END = r"""\s*(?:\{\s*"(?:error|result|output|content)":\s*")?""", r"""\s*(?:"\s*\}\s*)?$"""
@@ -56,3 +61,14 @@ def is_unasked(text: str) -> bool:
 def is_of_asked(text: str) -> bool:
     """Whether the answer to a call of an agent is one of that agent, and not of the tool that asks it."""
     return not (is_unasked(text) or text.startswith(_NOT_DONE))
+
+
+def to_nobody(to: Iterable[str | Delivery]) -> tuple[Delivery, ...]:
+    """Recipients that something was meant for and that did not get it."""
+    meant = (Delivery(d) if isinstance(d, str) else d for d in to)
+    return tuple(Delivery(d.actor, d.grade, delivered=False) for d in meant)
+
+
+def unmade(event: Event) -> Event:
+    """The event of a call that was not made: it reached nobody."""
+    return replace(event, to=to_nobody(event.to), flags=(*event.flags, "not_delivered"))

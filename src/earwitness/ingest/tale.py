@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from earwitness.ingest.digests import Digests, digest_of
 from earwitness.ingest.record import Made, Place
+from earwitness.ingest.refusals import to_nobody
 from earwitness.ingest.shelf import Aside, Tape, Texts
 from earwitness.ingest.spans.texts import as_text, masked
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Time, Trace
@@ -83,7 +84,7 @@ class Draft(Aside):
     def refuse(self) -> None:
         """It reached nobody: there is no such tool, say, or somebody forbade the call."""
         if "not_delivered" not in self.flags:
-            self.to = [Delivery(d.actor, d.grade, delivered=False) for d in self.to]
+            self.to = list(to_nobody(self.to))
             self.flags = (*self.flags, "not_delivered")
 
     def reach(self, names: Iterable[str], grade: Grade, *, delivered: bool = True) -> None:

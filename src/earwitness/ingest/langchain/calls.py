@@ -12,14 +12,10 @@ from earwitness.ingest.langchain.index import Groups, Index
 from earwitness.ingest.langchain.ledger import Ledger
 from earwitness.ingest.langchain.messages import Call, Msg
 from earwitness.ingest.record import Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import as_text, fingerprint
 
-# What is answered in place of a tool: by who lets a human decide, by who counts calls, and where there is no such tool.
-_REFUSED = re.compile(
-    r"User rejected the tool call|Tool call limit exceeded\. Do not |Error: \S+ is not a valid tool, try one of \["
-)
-
-# The same of an older `AgentExecutor`, which marks no message as failed.
+# What an older `AgentExecutor` answers where there is no such tool; it marks no message as failed.
 _NO_TOOL = re.compile(r"\S+ is not a valid tool, try one of \[[^\]]*\]\.\s*\Z")
 
 
@@ -128,7 +124,7 @@ class Calls:
     def refuse(self, asked: Asked | None, msg: Msg) -> bool:
         """Whether a call was answered by a refusal, or by a human: nothing was run, so that the tool never got it."""
         told = msg.decision in ("reject", "respond") or _NO_TOOL.match(msg.text) is not None
-        told = told or (msg.failed and _REFUSED.match(msg.text) is not None)
+        told = told or (msg.failed and is_refusal(msg.text))
         refused = told and not (asked and asked.running)
         if asked and refused:
             self.ledger.drafts[asked.draft].delivered = False

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from earwitness.ingest.record import Made, Place
+from earwitness.ingest.refusals import unmade
 from earwitness.ingest.spans.texts import cut, escaped, fingerprint, flags_of
 from earwitness.ingest.spans.tree import Node
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting
@@ -188,8 +189,7 @@ class Ledger:
         made = self.made[told.at]
         item = made.item
         if isinstance(item, Event) and item.channel in ("C2", "C3") and "not_delivered" not in item.flags:
-            to = tuple(_undelivered(d) for d in item.to)
-            self.made[told.at] = Made(structs.replace(item, to=to, flags=(*item.flags, "not_delivered")), made.place)
+            self.made[told.at] = Made(unmade(item), made.place)
 
     def actor(self, name: str, kind: ActorKind, evidence: str) -> None:
         """A party of the trace; the strongest evidence stands, and whoever runs as an agent is one."""
@@ -276,10 +276,6 @@ class Ledger:
                 self.withhold("masked", channel, details[flag][1], node)
             elif flag in details:
                 self.lose(details[flag][0], channel, details[flag][1], node.span.place)
-
-
-def _undelivered(to: str | Delivery) -> Delivery:
-    return Delivery(to, delivered=False) if isinstance(to, str) else Delivery(to.actor, to.grade, delivered=False)
 
 
 def _stronger(evidence: str, than: str) -> bool:

@@ -1,6 +1,6 @@
 """Tools, retrievers, memories, guardrails and handoffs: spans in which somebody is asked and answers."""
 
-from earwitness.ingest.refusals import is_of_asked, is_unasked
+from earwitness.ingest.refusals import is_of_asked, is_unasked, to_nobody
 from earwitness.ingest.spans.facts import Facts
 from earwitness.ingest.spans.identity import hands_off
 from earwitness.ingest.spans.quoted import is_quotation
@@ -65,12 +65,8 @@ def _use(t: Telling, node: Node, facts: Facts) -> None:
     kind = "query" if facts.role == "retriever" else "tool_arguments"
     to = to_one(facts.tool, "declared")
     if node.span.failed and hands_off(facts.tool):  # control never passed: the words reached nobody
-        to = _unreached(to)
+        to = to_nobody(to)
     _tell_arguments(t, node, facts, "C3", kind, to=to)
-
-
-def _unreached(to: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
-    return tuple(Delivery(d.actor, d.grade, delivered=False) for d in to)
 
 
 def _address(t: Telling, node: Node, facts: Facts, route: Route) -> None:
@@ -82,7 +78,7 @@ def _address(t: Telling, node: Node, facts: Facts, route: Route) -> None:
         kind = "handoff_arguments" if handoff else "request"
         to = to_route(route)
         if facts.result is not None and is_unasked(facts.result):
-            to = _unreached(to)
+            to = to_nobody(to)
         event = _tell_arguments(t, node, facts, "C2", kind, to=to, evidence=route.evidence)
         for run in [] if handoff else [*callees(t.tree, node), node]:
             t.requests[run] = event
