@@ -69,7 +69,8 @@ class Speed:
     Attributes:
         adapter: its name.
         sample: the file that was copied.
-        source: `recorded` or `golden`, see `sample_of`; `generated` in the program's own format.
+        source: `recorded` or `golden`, see `sample_of`; `longer` where contents of a recording were made longer;
+            `generated` in the program's own format.
         megabytes: size of the file.
         seconds: time of the import.
         decode: seconds of decoding the same file with orjson and nothing else; 0 for text that is no JSON.
@@ -166,11 +167,29 @@ def sample_of(adapter: str, *, golden: bool = False) -> Path:
     return max((GOLDEN / adapter).glob("*.in.*"), key=lambda p: (p.stat().st_size, p.name))
 
 
-def measure(folder: Path, names: list[str], megabytes: float, *, golden: bool = False) -> Iterator[Speed]:
+@dataclass(frozen=True)
+class Copied:
+    """What is copied, and how.
+
+    Attributes:
+        golden: golden samples even where recordings are at hand.
+        long: contents that a scripted model wrote become as long as those of golden samples do.
+    """
+
+    golden: bool = False
+    long: bool = False
+
+    @property
+    def table(self) -> str:
+        """What its results are called."""
+        return "golden" if self.golden else "longer" if self.long else "formats"
+
+
+def measure(folder: Path, names: list[str], megabytes: float, how: Copied) -> Iterator[Speed]:
     """Measure adapters one by one; one file at a time."""
     plain = plain_python(folder)
     for name in names:
-        yield _measure(folder, name, megabytes, golden, plain)
+        yield _measure(folder, name, megabytes, how, plain)
 
 
 def plain_python(folder: Path) -> float:
@@ -216,9 +235,9 @@ def _one_trace(folder: Path, adapter: str, megabytes: float) -> tuple[float, int
     return min(found.seconds, found.cpu), found.events + found.sightings
 
 
-def _measure(folder: Path, adapter: str, megabytes: float, golden: bool, plain: float) -> Speed:
-    made = _generated(folder, megabytes) if adapter == "canonical" and not golden else None
-    path, sample, source, expected = made or _copied(folder, adapter, megabytes, golden)
+def _measure(folder: Path, adapter: str, megabytes: float, how: Copied, plain: float) -> Speed:
+    made = _generated(folder, megabytes) if adapter == "canonical" and not how.golden else None
+    path, sample, source, expected = made or _copied(folder, adapter, megabytes, how)
     size, decode = path.stat().st_size / 1e6, _decode(path)
     found = imported(path, folder)
     path.unlink()
@@ -242,12 +261,13 @@ def _measure(folder: Path, adapter: str, megabytes: float, golden: bool, plain: 
     )
 
 
-def _copied(folder: Path, adapter: str, megabytes: float, golden: bool) -> tuple[Path, str, str, int]:
+def _copied(folder: Path, adapter: str, megabytes: float, how: Copied) -> tuple[Path, str, str, int]:
     """Copies of a sample: where, of what, of which kind, and how many events they should give."""
-    sample = sample_of(adapter, golden=golden)
+    sample = sample_of(adapter, golden=how.golden)
     path = folder / f"copies{sample.suffix}"
-    source = "golden" if GOLDEN in sample.parents else "recorded"
-    number = copies.write(path, sample, megabytes * 1e6, _NAMES.get(adapter, ()), grow=source == "golden")
+    longer = "longer" if how.long and recorded.is_scripted(adapter) else "recorded"
+    source = "golden" if GOLDEN in sample.parents else longer
+    number = copies.write(path, sample, megabytes * 1e6, _NAMES.get(adapter, ()), grow=source != "recorded")
     return path, sample.name, source, _alone(folder, sample).events * number
 
 

@@ -3,6 +3,9 @@
 They are read in place, beside the repository, and never copied into it. Of a format the file is named that is most
 like what people have: large, and with contents. A format that is missing here, or whose file is missing, is measured
 on its golden sample.
+
+Those below `data/` were written by real models, and so was one of `samples/`. The others were written by scripted
+models and by tests, in words as few as a script needs.
 """
 
 from pathlib import Path
@@ -84,6 +87,14 @@ FILES: dict[str, str] = {
     "tau-bench": "data/tau_bench/gpt-4o-airline.subset.json",
     "who-and-when": "data/who_and_when/Hand-Crafted/30.json",
 }
+
+
+_OF_REAL_MODELS = frozenset({"langfuse-trace"})
+
+
+def is_scripted(adapter: str) -> bool:
+    """Whether the recording of a format was written by a scripted model, whose contents are a few words long."""
+    return FILES.get(adapter, "").startswith("samples/") and adapter not in _OF_REAL_MODELS
 
 
 def file_of(adapter: str) -> Path | None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from earwitness.ingest.adk_words import (
     ASKED,
     CODE,
+    FAILED,
     MEMORY,
     MEMORY_TOOLS,
     SILENT,
@@ -107,7 +108,7 @@ class Session:
         if run != self._run:
             self.dialogue.settle(final=True)
             self._run = run
-        for agent in agents_above(inner(event, "nodeInfo").get("path")):
+        for agent in agents_above(event):
             self.dialogue.knows(agent)
         self._enter(event, run, author, bool(parts))
         at = At(place, event.get("timestamp"), self._turns.setdefault(run, len(self._turns) + 1))
@@ -304,6 +305,8 @@ class Session:
             )
 
     def _trouble(self, author: str, event: dict[str, Any], at: At) -> None:
+        if FAILED.isdisjoint(event):
+            return
         words = [str(w) for w in (get(event, "errorCode"), get(event, "errorMessage")) if w]
         if words:
             self.dialogue.think(None if author == USER else author, ": ".join(words), at, kind="error")

@@ -50,10 +50,21 @@ def name_of(value: Any, key: str) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
+def either(*keys: str) -> frozenset[str]:
+    """Names in both spellings: what holds none of them, as most events do, need not be asked for each."""
+    return frozenset({*keys, *map(snake, keys)})
+
+
 @cache
 def snake(key: str) -> str:
     """`invocationId` as `invocation_id`."""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
+
+
+_WORK = ("executableCode", "codeExecutionResult", "toolResponse")
+_RUN, _ALOUD = either(*_WORK), either("inputTranscription", "outputTranscription")
+_GROUNDED = either("groundingMetadata")
+FAILED, _NODE = either("errorCode", "errorMessage"), either("nodeInfo")
 
 
 def means(value: Any) -> bool:
@@ -84,14 +95,13 @@ def is_refusal(response: Any, text: str) -> bool:
 
 def concludes(parts: list[dict[str, Any]]) -> bool:
     """Whether words stand after code that was run, or a tool of the provider's, in the same event."""
-    kinds = ("executableCode", "codeExecutionResult", "toolResponse")
-    worked = any(inner(part, kind) for part in parts for kind in kinds)
+    worked = any(inner(part, kind) for part in parts if not _RUN.isdisjoint(part) for kind in _WORK)
     return worked and isinstance(parts[-1].get("text"), str) and not parts[-1].get("thought")
 
 
 def spoken(event: Any) -> Any:
     """An event of a live session with what was said aloud as its text."""
-    if not isinstance(event, dict):
+    if not isinstance(event, dict) or _ALOUD.isdisjoint(event):
         return event
     for key, author in (("inputTranscription", "user"), ("outputTranscription", event.get("author"))):
         text, content = get(get(event, key), "text"), event.get("content")
@@ -103,6 +113,8 @@ def spoken(event: Any) -> Any:
 
 def searched(event: dict[str, Any]) -> tuple[str, dict[str, Any], Any] | None:
     """What the provider searched for an answer: the tool, the queries, and what was found."""
+    if _GROUNDED.isdisjoint(event):
+        return None
     meta = inner(event, "groundingMetadata")
     found = get(meta, "groundingChunks")
     queries = {key: get(meta, key) for key in ("webSearchQueries", "imageSearchQueries", "retrievalQueries")}
@@ -114,8 +126,9 @@ def searched(event: dict[str, Any]) -> tuple[str, dict[str, Any], Any] | None:
     return "retrieval" if kept else "google_maps" if get(first, "maps") is not None else "google_search", queries, found
 
 
-def agents_above(path: Any) -> list[str]:
-    """The agents in a node's path, `desk@1/clerk@2`, above the node itself, which may be a function."""
+def agents_above(event: dict[str, Any]) -> list[str]:
+    """The agents in the path of an event's node, `desk@1/clerk@2`, above the node itself, which may be a function."""
+    path = None if _NODE.isdisjoint(event) else inner(event, "nodeInfo").get("path")
     return [step.partition("@")[0] for step in path.split("/")[:-1]] if isinstance(path, str) else []
 
 
