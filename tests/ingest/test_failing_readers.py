@@ -1,7 +1,7 @@
 """Readers that fail at their end: what they held back is lost, and the accounts say so."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,6 @@ import pytest
 
 from earwitness.ingest.loader import Loader
 from earwitness.ingest.record import Adapter, Context, Emit, Made, Record, Skip, Source
-from earwitness.ingest.spans import reader
-from earwitness.ingest.spans.trace import tell_tree
-from earwitness.ingest.spans.tree import Tree
 from earwitness.schema.case import Case
 from earwitness.schema.model import Actor, Event, Trace
 
@@ -134,27 +131,3 @@ def test_a_reader_of_several_sources_fails_for_each_of_them(tmp_path: Path) -> N
 def test_a_reader_that_does_not_fail_has_no_problem(tmp_path: Path, adapter: Adapter) -> None:
     (source,), texts, _ = load(tmp_path, adapter, [said("held", "a"), said("now", "b")])
     assert (source.problem, source.outcomes, texts) == (None, {"mapped": 2}, ["a", "b"])
-
-
-def test_a_run_of_spans_that_cannot_be_told_costs_no_other_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All spans of an import share a reader, whatever files they stand in."""
-
-    def brittle(tree: Tree, run: str, knows: Callable[[str], bool]) -> Iterator[Emit]:
-        yield from tell_tree(tree, run, knows)
-        if run == ids[1]:
-            raise TypeError(SECRET)
-
-    monkeypatch.setattr(reader, "tell_tree", brittle)
-    ids = [f"{n:032x}" for n in (1 << 100, 1 << 101, 1 << 102)]
-    words = {"openinference.span.kind": "LLM", "output.value": SECRET, "agent.name": "clerk"}
-    attributes = [{"key": key, "value": {"stringValue": word}} for key, word in words.items()]
-    spans = [{"traceId": t, "spanId": f"{2**60:016x}", "name": "call", "attributes": attributes} for t in ids]
-    rows = [{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]} for span in spans]
-    (tmp_path / "spans.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    with Case() as case:
-        (source,) = Loader(case).load([tmp_path / "spans.jsonl"])
-        assert {row[0] for row in case.rows("SELECT trace_id FROM traces")} == {ids[0], ids[2]}
-        assert case.rows("SELECT line, reason FROM records WHERE outcome = 'unparseable'") == [
-            (2, "of a run that could not be told: TypeError")
-        ]
-    assert source.outcomes == {"mapped": 2, "unparseable": 1}

@@ -20,9 +20,8 @@ from earwitness.ingest.langchain.dialogue import Dialogue
 from earwitness.ingest.langchain.drafts import Asked, Draft, Said, Seen, To
 from earwitness.ingest.langchain.index import Groups, Index
 from earwitness.ingest.langchain.messages import Call, Msg
-from earwitness.ingest.langchain.runbook import safely
 from earwitness.ingest.loader import Loader
-from earwitness.ingest.record import Emit, Made, Place, Record, Skip, Source
+from earwitness.ingest.record import Made, Place, Record, Source
 from earwitness.schema.case import Case
 from earwitness.schema.model import Event, Loss, Sighting, Trace
 
@@ -284,18 +283,3 @@ def test_agents_behind_tools_are_told_from_tools_that_others_call() -> None:
     assert "ask_lead" not in dialogue.ledger.actors
     dialogue.finish([])
     assert [(e.kind, e.content) for e in _events(dialogue)] == [("delegation", str(n)) for n in range(3)]
-
-
-def _failing(items: list[Emit], after: Callable[[], None]) -> Iterator[Emit]:
-    yield from items
-    after()
-
-
-def test_a_trace_of_no_known_shape_gives_its_records_back() -> None:
-    def fail() -> None:
-        raise KeyError("messages")
-
-    (skip,) = safely(_failing([], fail), [PLACE, PLACE.at("/messages")])
-    assert isinstance(skip, Skip)
-    assert skip.outcome == "unparseable"
-    assert "messages" not in skip.reason

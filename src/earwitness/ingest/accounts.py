@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from earwitness.ingest.record import Emit, Place, Skip
+from earwitness.ingest.record import Emit, Made, Place, Skip
 from earwitness.ingest.shelf import Integers, Tape
 from earwitness.schema.model import Actor, Trace
 
@@ -93,8 +93,15 @@ class Accounts:
             first += len(rows)
 
 
+def pointers(place: Place) -> Iterator[str]:
+    """The pointer of a place, and those above it, up to the record itself."""
+    yield from _upwards(place.pointer)
+    yield ""
+
+
 def _tells(emit: Emit) -> bool:
-    return type(emit) is Skip or type(emit[0]) not in _ROWS
+    kind = type(emit)  # those of runs that could not be told say nothing
+    return kind is Skip or (kind is Made and type(emit[0]) not in _ROWS)
 
 
 def _upwards(pointer: str) -> Iterator[str]:

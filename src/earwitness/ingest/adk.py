@@ -12,6 +12,7 @@ from typing import Any, cast
 from earwitness.ingest.adk_debug import DebugRuns
 from earwitness.ingest.adk_session import Session
 from earwitness.ingest.adk_words import MEANT, get, means, parts_of, spoken
+from earwitness.ingest.boundary import together
 from earwitness.ingest.dialogue import At, Dialogue
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Key, Shelf
@@ -121,14 +122,11 @@ class AdkReader:
         self._sessions[trace] = session = cast("Session", self._shelf.get_whole(found))
         return session
 
-    def _contained(self, form: Record) -> list[Emit]:
+    def _contained(self, form: Record) -> Iterator[Emit]:
         """A bad entry must not cost the others."""
-        try:
-            return list(self._of_debug(form.value, form.place))
-        except (TypeError, AttributeError, ValueError, KeyError, RecursionError) as error:
-            return [Skip("unparseable", f"not an entry as known: {type(error).__name__}", form.place)]
+        return together(self._of_debug(form.value, form.place), (form.place,), form.value["session"])
 
-    def _of_debug(self, value: dict[str, Any], place: Place) -> Iterable[Emit]:
+    def _of_debug(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
         """What only a debug log tells: whom a call called, and what a model was shown."""
         session = self._session(value["session"], place)
         if "called" in value:
@@ -138,8 +136,9 @@ class AdkReader:
         else:
             if value.get("blurred"):
                 session.dialogue.lose("content_missing", "C6", "thoughts are not told apart from words", place)
-            return self.feed(Record(value, place))
-        return session.dialogue.drain()
+            yield from self.feed(Record(value, place))
+            return
+        yield from session.dialogue.drain()
 
     def _show(self, dialogue: Dialogue, value: dict[str, Any], at: At) -> None:
         """An input of a model, as far as nothing else tells that its agent was shown it."""
@@ -159,6 +158,6 @@ class AdkReader:
                 self._debug.note(emit)
                 yield emit
         for trace in list(self._sessions):
-            yield from self._wake(trace).finish()
+            yield from self._wake(trace).ended()
             del self._sessions[trace]
         self._shelf.close()

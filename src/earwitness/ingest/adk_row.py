@@ -2,11 +2,13 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from earwitness.ingest.adk_words import store_of
+from earwitness.ingest.boundary import together
 from earwitness.ingest.dialogue import At, Dialogue
-from earwitness.ingest.record import Record
+from earwitness.ingest.record import Emit, Record
 from earwitness.ingest.spans.identity import clean_name
 from earwitness.ingest.spans.texts import fingerprint, loads
 from earwitness.schema.model import Delivery
@@ -67,6 +69,14 @@ class Session:
         self._held = (agent, texts, at, asks) if texts else None
         if cut:
             self.dialogue.lose("truncated", "C6", "cut by the recorder", at.place)
+
+    def ended(self) -> Iterator[Emit]:
+        """What was held back; what fails here costs no other session."""
+        return together(self._finished(), self.dialogue.held(), self.dialogue.trace)
+
+    def _finished(self) -> Iterator[Emit]:
+        self.release(None)
+        yield from self.dialogue.finish()
 
     def release(self, agent: str | None, *, moving: bool = False, but: list[str] | None = None) -> None:
         """Say what was held: beside a call, beside a transfer, or before the answer (`but` that itself)."""

@@ -67,8 +67,7 @@ class Rows:
     def finish(self) -> Iterator[Emit]:
         """What was held back."""
         for session in dict.fromkeys(self._told.values()):
-            session.release(None)
-            yield from session.dialogue.finish()
+            yield from session.ended()
 
     # -- one method a type of row --------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from earwitness.ingest.adk_words import (
     text_of,
     texts_of,
 )
+from earwitness.ingest.boundary import together
 from earwitness.ingest.dialogue import USER, At, Dialogue
 from earwitness.ingest.record import Emit, Place, Skip
 from earwitness.ingest.scopes import Scopes
@@ -88,6 +89,17 @@ class Session:
         if self._hidden is None:
             self.dialogue.amend(Trace(id=self.dialogue.trace, observable=WITHOUT_ACTIONS), place)
         self._hidden = (self._hidden[0], self._hidden[1] + 1) if self._hidden else (place, 1)
+
+    def held(self) -> Iterator[Place]:
+        """Where all stands that was not told when it was met."""
+        yield from (place for pieces in self._pieces.values() for _, place in pieces)
+        yield from (self._beside[1].place,) if self._beside else ()
+        yield from (place for _, place in self.states)
+        yield from self.dialogue.held()
+
+    def ended(self) -> Iterator[Emit]:
+        """The same as `finish`; what fails here costs no other session."""
+        return together(self.finish(), self.held(), self.dialogue.trace)
 
     def finish(self) -> Iterator[Emit]:
         """Pieces whose whole never came, the last words, and the final state."""

@@ -4,7 +4,7 @@ A message names its source and hardly ever its hearers. What a tool call was (a 
 from what came after it, so messages are kept until the end of the run and told then.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +75,11 @@ class Chat:
         self.ids[key] = len(self.messages)
         self.messages.append(({**message, "id": key}, place))
         return True
+
+    def places(self) -> Iterator[Place]:
+        """Where the messages stand."""
+        messages = self.messages
+        return iter(messages.places) if isinstance(messages, Row) else (place for _, place in messages)
 
     def aside(self, step: Callable[[], None]) -> None:
         """Keep something else of this point of the run that can only be told at its end."""

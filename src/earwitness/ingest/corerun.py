@@ -95,6 +95,11 @@ class CoreRun:
         self.chat.beside = lambda _: None
         self.chat.audience = lambda _: ()
 
+    def places(self) -> Iterator[Place]:
+        """Where all that it holds stands."""
+        yield from self.chat.places()
+        yield from self.asides.places
+
     def tell(self) -> None:
         """Tell the messages, and the answer to the user where the outermost team gave one."""
         for message, _ in self.chat.messages:

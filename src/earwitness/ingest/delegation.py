@@ -79,6 +79,10 @@ class Delegation:
         for emit in emits:
             held.append(emit, len(getattr(emit[0], "content", None) or ""))
 
+    def held(self) -> Iterator[Place]:
+        """Where that stands which is kept."""
+        return (emit.place for held in self._held.values() for emit in held)
+
     def rest(self) -> Iterator[Emit]:
         """What stays of tools, at the end of the record."""
         held, self._held = self._held, {}

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import PurePath
 from typing import NamedTuple
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.delegation import Delegation, as_delegation
 from earwitness.ingest.record import Context, Emit, Place
 from earwitness.ingest.scopes import Scopes
@@ -307,6 +308,22 @@ class Dialogue(Steps):
         summed, self._summed = self._summed, []
         for text, at in summed:
             self.sighting(agent, text, "history", at)
+
+    def ended(self) -> Iterator[Emit]:
+        """The same as `finish`, for a reader of several dialogues: what fails here costs no other."""
+        return together(self._finished(), self.held(), self.trace)
+
+    def _finished(self) -> Iterator[Emit]:
+        yield from self.finish()
+
+    def held(self) -> Iterator[Place]:
+        """Where all stands that was not told when it was met."""
+        yield from (emit.place for emit in self._out)
+        yield from (self._words.at.place,) if self._words else ()
+        yield from (call.at.place for call in self._calls.values() if not call.told)
+        yield from (at.place for _, at, _ in self._requests)
+        yield from (at.place for _, at in self._summed)
+        yield from self._delegation.held()
 
     def finish(self) -> Iterator[Emit]:
         """The end of the record."""

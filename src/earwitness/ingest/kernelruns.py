@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.kernelcalls import Call, Calls, call_of, is_call, is_handoff
 from earwitness.ingest.kernelchat import (
     Heard,
@@ -40,6 +41,10 @@ class Run:
 
     messages: dict[tuple[str, int], list[Kept]] = field(default_factory=dict)
     calls: dict[tuple[str, int], list[Kept]] = field(default_factory=dict)
+
+    def places(self) -> Iterator[Place]:
+        """Where all that it holds stands."""
+        return (one.place for kept in (*self.messages.values(), *self.calls.values()) for one in kept)
 
 
 class Reader:
@@ -81,7 +86,7 @@ class Reader:
         try:
             for stem, run in self.runs.items():
                 if run.messages or run.calls:
-                    yield from self._tell(stem, run)
+                    yield from together(self._tell(stem, run), run.places())
         finally:
             self.shelf.close()
 

@@ -87,11 +87,19 @@ class Skip(NamedTuple):
     place: Place
 
 
+class Lost(Skip):
+    """A record of a run that could not be told: it is skipped unless something else is told of it, now or later."""
+
+
 class Made(NamedTuple):
     """A canonical item and where it came from."""
 
     item: Item
     place: Place
+
+
+class Cut(Made):
+    """What is said of a run that could not be told to its end; no record says it."""
 
 
 Emit = Made | Skip

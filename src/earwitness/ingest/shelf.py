@@ -14,7 +14,7 @@ from earwitness.ingest.record import Place
 
 T = TypeVar("T")
 
-_NUMBERS = 6
+_NUMBERS = 4
 # What a value takes in memory besides its text, and how much of a tape stays there.
 _OBJECT, _BLOCK, _BLOCK_NUMBERS = 300, 1 << 20, 1 << 17
 # Texts that take no more than the number by which they would be found; bits for the length of a text in such a number,
@@ -168,29 +168,53 @@ class Aside:
         self.kept = self.texts.keep(text)
 
 
+class Whereabouts:
+    """Places in order: numbers and no objects, for there may be millions."""
+
+    def __init__(self) -> None:
+        self._numbers = array("q")
+        self._pointers: dict[int, str] = {}
+
+    def append(self, place: Place) -> None:
+        """Put one more behind the others."""
+        line, offset, length, pointer, source = place
+        if pointer:
+            self._pointers[len(self)] = pointer
+        self._numbers.extend((line, offset, length, source))
+
+    def __len__(self) -> int:
+        return len(self._numbers) // _NUMBERS
+
+    def __getitem__(self, n: int) -> Place:
+        line, offset, length, source = self._numbers[n * _NUMBERS : (n + 1) * _NUMBERS]
+        return Place(line, offset, length, self._pointers.get(n, ""), source)
+
+    def __iter__(self) -> Iterator[Place]:
+        return map(self.__getitem__, range(len(self)))
+
+
 class Row:
     """Values with their places, in order: the values lie on a shelf, for only one at a time is looked at."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._numbers = array("q")  # no objects, for there may be millions
-        self._pointers: dict[int, str] = {}
+        self._keys = array("q")
+        self.places = Whereabouts()
 
     def append(self, pair: tuple[Any, Place]) -> None:
         """Put one more behind the others."""
         value, place = pair
-        if place.pointer:
-            self._pointers[len(self)] = place.pointer
-        self._numbers.extend((*self._shelf.put(value), place.line, place.offset, place.length, place.source))
+        self._keys.extend(self._shelf.put(value))
+        self.places.append(place)
 
     def __len__(self) -> int:
-        return len(self._numbers) // _NUMBERS
+        return len(self.places)
 
     def __getitem__(self, n: int) -> tuple[Any, Place]:
         if not 0 <= n < len(self):
             raise IndexError(n)
-        start, size, line, offset, length, source = self._numbers[n * _NUMBERS : (n + 1) * _NUMBERS]
-        return self._shelf.get((start, size)), Place(line, offset, length, self._pointers.get(n, ""), source)
+        start, size = self._keys[2 * n : 2 * n + 2]
+        return self._shelf.get((start, size)), self.places[n]
 
     def __iter__(self) -> Iterator[tuple[Any, Place]]:
         return map(self.__getitem__, range(len(self)))

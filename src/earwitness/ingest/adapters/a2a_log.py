@@ -14,11 +14,12 @@ Versions tried: a2a-sdk 1.3.0, protocols 0.3 and 1.0.
 Order: file order; times where the log writes them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.jsonrpc import Call, is_a2a, log_name, unwrap
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.script import MALFORMED, Script, Scripts, digest, is_name, text
@@ -79,7 +80,13 @@ class _Reader:
             except MALFORMED as error:
                 yield Skip("unparseable", f"no A2A message as known: {type(error).__name__}", place)
         for key in list(self.chunks):
-            self._whole(self.scripts.of(key[0]), key, "", None)
+            place = self.scripts.of(key[0]).place
+            yield from together(self._rest(key), (place,), key[0])
+        yield from self.scripts.told()
+
+    def _rest(self, key: tuple[str, str, str]) -> Iterator[Emit]:
+        """Chunks of an artifact whose last one never came."""
+        self._whole(self.scripts.of(key[0]), key, "", None)
         yield from self.scripts.told()
 
     def _tell(self, call: Call, place: Place) -> str | None:

@@ -12,10 +12,11 @@ Order: file order, with times.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.texts import fingerprint_of, loads
 from earwitness.ingest.tale import USER, Draft, Tale, said
@@ -115,14 +116,18 @@ class _Reader:
         }
         for key in [k for k in self.streams if k not in children] or list(self.streams):
             trace = Trace(id=f"ag2-{key}", framework="ag2", observable=("C1", "C2", "C3", "C4", "C5", "C7"))
-            tale = Tale(trace, self.streams[key][0].place)
-            tree = _Tree(tale, self.streams, {key})
-            last = tree.tell(key, tale.actor(f"agent {key}", "agent", "attribute") or "", None)
-            if last is not None:
-                last.channel, last.kind = "C1", "final"
-                last.to = [Delivery(tale.actor(USER, "user", "structural") or USER, "structural")]
-            yield from tale.items()
+            tree = _Tree(Tale(trace, self.streams[key][0].place), self.streams, {key})
+            yield from together(_told(tree, key), tree.places())
         self.streams.clear()
+
+
+def _told(tree: "_Tree", key: str) -> Iterator[Emit]:
+    tale = tree.tale
+    last = tree.tell(key, tale.actor(f"agent {key}", "agent", "attribute") or "", None)
+    if last is not None:
+        last.channel, last.kind = "C1", "final"
+        last.to = [Delivery(tale.actor(USER, "user", "structural") or USER, "structural")]
+    yield from tale.items()
 
 
 def _child(streams: dict[str, list[_Step]], data: dict[str, Any]) -> str | None:
@@ -140,6 +145,10 @@ class _Tree:
     answers: dict[str, Draft] = field(default_factory=dict)
     unmade: set[str] = field(default_factory=set)
     approvals: set[str] = field(default_factory=set)
+
+    def places(self) -> Iterator[Place]:
+        """Where all stands that was looked at by now."""
+        return (step.place for key in self.visited for step in self.streams[key])
 
     def tell(self, key: str, agent: str, parent: str | None) -> Draft | None:
         """Tell one stream and, where its tasks began, those of its children; gives its last words."""

@@ -13,10 +13,11 @@ Order: file order, with times.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.texts import as_text
 from earwitness.ingest.tale import Tale, listed, named, said
@@ -113,13 +114,17 @@ class _Reader:
         for key, channel in self.channels.items():
             if not channel.envelopes:
                 continue
-            trace = Trace(id=f"ag2-{key}", framework="ag2", observable=("C2", "C5"))
-            tale = Tale(trace, channel.envelopes[0][1])
-            for envelope, place in channel.envelopes:
-                self._tell(tale, channel, envelope, place.at("/event_data"))
-            self._read(tale, channel)
-            yield from tale.items()
+            places = [place for _, place in (*channel.envelopes, *channel.read.values())]
+            yield from together(self._told(key, channel), places)
         self.channels.clear()
+
+    def _told(self, key: str, channel: _Channel) -> Iterator[Emit]:
+        trace = Trace(id=f"ag2-{key}", framework="ag2", observable=("C2", "C5"))
+        tale = Tale(trace, channel.envelopes[0][1])
+        for envelope, place in channel.envelopes:
+            self._tell(tale, channel, envelope, place.at("/event_data"))
+        self._read(tale, channel)
+        yield from tale.items()
 
     def _name(self, key: Any) -> str:
         return self.names.get(str(key), str(key))

@@ -11,11 +11,12 @@ Versions tried: pyautogen 0.2.35, ag2 0.14.0.
 Order: time (UTC), then file order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.ag2rows import BROKEN, EMPTY, IGNORED, Row, row_of, shown
 from earwitness.ingest.ag2session import Session
+from earwitness.ingest.boundary import together
 from earwitness.ingest.record import Context, Emit, Record, Skip
 from earwitness.ingest.tale import Tale
 from earwitness.schema.model import Trace
@@ -68,17 +69,11 @@ class _Reader:
         return row._replace(value={"session_id": row.session}, state=fresh)
 
     def finish(self) -> Iterable[Emit]:
-        told: dict[str, Session] = {}
+        sessions: dict[str, list[Row]] = {}
         for row in sorted(self.rows, key=lambda r: (r.time, r.order)):
-            key = self._session_of(row)
-            if key not in told:
-                trace = Trace(id=f"ag2-{key}", framework="ag2", observable=("C1", "C2", "C3", "C4"))
-                told[key] = Session(Tale(trace, row.place))
-            told[key].prepare(row)
-        for session in told.values():
-            session.tell()
-            yield from session.tale.items()
-            yield from (Skip("duplicate", "a function call that a message tells", p) for p in session.repeats)
+            sessions.setdefault(self._session_of(row), []).append(row)
+        for key, rows in sessions.items():
+            yield from together(_told(key, rows), (row.place for row in rows))
         self.rows.clear()
 
     def _session_of(self, row: Row) -> str:
@@ -89,6 +84,16 @@ class _Reader:
             return next(iter(self.sessions))
         owner = self.owners.get(str(row.value.get("source_id"))) or self.owners.get(row.name or "")
         return owner or self.context.stem
+
+
+def _told(key: str, rows: list[Row]) -> Iterator[Emit]:
+    trace = Trace(id=f"ag2-{key}", framework="ag2", observable=("C1", "C2", "C3", "C4"))
+    session = Session(Tale(trace, rows[0].place))
+    for row in rows:
+        session.prepare(row)
+    session.tell()
+    yield from session.tale.items()
+    yield from (Skip("duplicate", "a function call that a message tells", p) for p in session.repeats)
 
 
 ADAPTER = _Ag2Logger()

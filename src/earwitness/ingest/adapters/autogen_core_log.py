@@ -12,7 +12,7 @@ Versions tried: autogen-core 0.7.5.
 Order: file order; times inside of messages only.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from earwitness.ingest.actorlog import Party, is_call, is_delivery, of_kernel, party, payload, stage
 from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import Message, is_message, is_spoken
+from earwitness.ingest.boundary import together
 from earwitness.ingest.coreasides import tell_asides
 from earwitness.ingest.corerun import CoreRun, answer_of, digest, results_in, text_of, words
 from earwitness.ingest.digests import Counts
@@ -235,10 +236,14 @@ class _Reader:
         with closing(self.shelf):
             for key in list(self.runs):
                 run = self.runs.pop(key)
-                run.tell()
-                yield from run.chat.tale.items()
+                yield from together(_told(run), run.places())
                 yield from (Skip("duplicate", "a tool call that a message tells", place) for place in run.repeats)
                 run.let_go()
+
+
+def _told(run: CoreRun) -> Iterator[Emit]:
+    run.tell()
+    yield from run.chat.tale.items()
 
 
 def _arrival(value: dict[str, Any], receiver: str) -> bytes:

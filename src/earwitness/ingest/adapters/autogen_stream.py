@@ -11,11 +11,12 @@ Versions tried: autogen-agentchat 0.7.5.
 Order: file order, with times from 0.6.2 on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import CHUNK, ROUTING, is_message
+from earwitness.ingest.boundary import together
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.tale import Tale, timed
 from earwitness.schema.model import Trace
@@ -88,13 +89,17 @@ class _Reader:
         chat, self.chat = self.chat, None
         if chat is None or not chat.messages:
             return
-        chat.tell()
-        chat.close()
-        yield from chat.tale.items()
+        yield from together(_told(chat), chat.places())
         # Where the whole message never came, the pieces are all there is of it.
         whole = [place for key, place in self.pieces if key in chat.ids]
         yield from (Skip("ignored", "piece of a message that stands there in full", place) for place in whole)
         self.pieces.clear()
+
+
+def _told(chat: Chat) -> Iterator[Emit]:
+    chat.tell()
+    chat.close()
+    yield from chat.tale.items()
 
 
 ADAPTER = _AutoGenStream()

@@ -20,10 +20,12 @@ from typing import Any
 from earwitness.ingest.actorlog import party
 from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import is_message
+from earwitness.ingest.boundary import together
 from earwitness.ingest.corerun import plain_key, text_of
 from earwitness.ingest.digests import Counts
 from earwitness.ingest.pyrepr import read_fields, read_repr
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.shelf import Whereabouts
 from earwitness.ingest.tale import USER, Tale, listed, named
 from earwitness.schema.model import Delivery, Trace
 from earwitness.schema.words import Channel
@@ -108,7 +110,7 @@ class _Reader:
 
     def finish(self) -> Iterable[Emit]:
         for log in self.logs.values():
-            yield from log.finish()
+            yield from together(log.finish(), log.places)
         self.logs.clear()
 
 
@@ -122,6 +124,7 @@ class _Log:
         self.heard: dict[str, dict[str, None]] = {}
         self.counts = Counts()
         self.unread: list[Place] = []
+        self.places = Whereabouts()
         self.core = False
         self.ended = False
         self.ledgers = 0
@@ -129,6 +132,7 @@ class _Log:
     def feed(self, record: Record) -> Iterable[Emit]:
         """Take a line."""
         line, place = _bare(record.value["_line"]), record.place
+        self.places.append(place)
         ledger = _LEDGER.match(line)
         if ledger:
             self._think(line[ledger.end() :], place)

@@ -165,7 +165,7 @@ class _Reader:
 
     def finish(self) -> Iterator[Emit]:
         for talk in self._talks.values():
-            yield from talk.dialogue.finish()
+            yield from talk.dialogue.ended()
 
 
 def _key(value: dict[str, Any], keys: tuple[str, ...]) -> str | None:

@@ -14,10 +14,11 @@ Order: file order, with times.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.chronicle import run_name, text_of
 from earwitness.ingest.codex.items import items_of, says
 from earwitness.ingest.codex.telling import tell
-from earwitness.ingest.codex.threads import Thread, runs_of, thread_of
+from earwitness.ingest.codex.threads import Run, Thread, runs_of, thread_of
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Shelf
 
@@ -56,13 +57,16 @@ class _Reader:
 
     def finish(self) -> Iterable[Emit]:
         for run in runs_of(list(self.threads.values())):
-            for thread in run.threads:
-                for key, place in thread.shelved:
-                    thread.items += items_of(self.shelf.get(key), place) or []
-            yield from tell(run)
+            yield from together(self._told(run), run.places())
             for thread in run.threads:
                 thread.items = []
         self.shelf.close()
+
+    def _told(self, run: Run) -> Iterator[Emit]:
+        for thread in run.threads:
+            for key, place in thread.shelved:
+                thread.items += items_of(self.shelf.get(key), place) or []
+        yield from tell(run)
 
     def _meta(self, payload: dict[str, Any], place: Place) -> Iterator[Emit]:
         """The first of a file is its own; a copied history brings that of the parent along."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from earwitness.ingest.adk_row import row_of
 from earwitness.ingest.adk_rows import Rows
+from earwitness.ingest.boundary import together
 from earwitness.ingest.record import Context, Emit, Record, Skip
 from earwitness.ingest.timeshelf import TimeShelf
 
@@ -56,12 +57,12 @@ class _Reader:
     def finish(self) -> Iterator[Emit]:
         rows = Rows()
         for record in self._shelf.records():
-            try:
-                emits = list(rows.tell(row_of(record)))
-            except (TypeError, AttributeError, ValueError, KeyError) as error:  # a bad row must not cost the others
-                emits = [Skip("unparseable", f"not a row as known: {type(error).__name__}", record.place)]
-            yield from emits
+            yield from together(_told(rows, record), (record.place,))
         yield from rows.finish()
+
+
+def _told(rows: Rows, record: Record) -> Iterator[Emit]:
+    yield from rows.tell(row_of(record))
 
 
 ADAPTER = _GoogleAdkBigquery()

@@ -11,9 +11,11 @@ Order: position in the list; no times.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.langchain.book import Book
 from earwitness.ingest.langchain.dialogue import Dialogue
 from earwitness.ingest.langchain.drafts import Met
@@ -129,7 +131,12 @@ def _of_result(value: dict[str, Any], place: Place) -> Iterator[tuple[Msg, Place
 
 
 def _tell(conversation: _Conversation, trace: str) -> Iterator[Emit]:
+    """A conversation; what fails here costs no other."""
     place, messages = conversation
+    return together(_told(place, messages, trace), chain((place,), (met.place for met in messages)))
+
+
+def _told(place: Place, messages: Book[Met] | list[Met], trace: str) -> Iterator[Emit]:
     dialogue = Dialogue()
     agents = {met.msg.name for met in messages if met.msg.role == "ai" and met.msg.name}
     viewer = agents.pop() if len(agents) == 1 else None

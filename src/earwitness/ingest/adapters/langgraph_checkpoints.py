@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.langchain.checkpoints import Checkpoints, is_checkpoint, read
-from earwitness.ingest.langchain.runbook import safely
 from earwitness.ingest.langchain.threads import trace_id
 from earwitness.ingest.record import Context, Emit, Record, Skip
 
@@ -49,7 +48,7 @@ class _Reader:
 
     def finish(self) -> Iterator[Emit]:
         for name, thread in self.threads.items():
-            yield from safely(thread.tell(trace_id(self.context, name), name), [thread.place])
+            yield from thread.told(trace_id(self.context, name), name)
 
 
 ADAPTER = _LangGraphCheckpoints()

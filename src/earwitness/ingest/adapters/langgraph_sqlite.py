@@ -15,7 +15,6 @@ Order: steps of the checkpoints, with times.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from earwitness.ingest.langchain.runbook import safely
 from earwitness.ingest.langchain.saved import Saved, kind_of
 from earwitness.ingest.langchain.threads import trace_id
 from earwitness.ingest.record import Context, Emit, Record, Skip
@@ -54,8 +53,7 @@ class _Reader:
 
     def finish(self) -> Iterator[Emit]:
         for name, saved in self.threads.items():
-            saved.note_losses()
-            yield from safely(saved.told.tell(trace_id(self.context, name), name), [saved.place])
+            yield from saved.told(trace_id(self.context, name), name)
             saved.close()
 
 

@@ -18,7 +18,6 @@ from typing import Any
 
 from earwitness.ingest.langchain import frames
 from earwitness.ingest.langchain.frames import Frame
-from earwitness.ingest.langchain.runbook import safely
 from earwitness.ingest.langchain.threads import Thread, trace_id
 from earwitness.ingest.record import Context, Emit, Record, Skip
 
@@ -65,7 +64,7 @@ class _Reader:
     def finish(self) -> Iterator[Emit]:
         for thread in self.threads:
             trace = trace_id(self.context, thread.name or thread.run)
-            yield from safely(thread.tell(trace), [thread.place])
+            yield from thread.told(trace)
 
 
 ADAPTER = _LangGraphStream()

@@ -15,7 +15,6 @@ from typing import Any
 
 from earwitness.ingest.fingerprints import name_foreign
 from earwitness.ingest.langchain.frames import Frame, is_update, sniff_update
-from earwitness.ingest.langchain.runbook import safely
 from earwitness.ingest.langchain.threads import Thread, trace_id
 from earwitness.ingest.record import Context, Emit, Record, Skip
 
@@ -54,7 +53,7 @@ class _Reader:
         for record in self.waiting:
             yield Skip("unknown", name_foreign(record.value), record.place)
         if self.thread:
-            yield from safely(self.thread.tell(trace_id(self.context, None)), [self.thread.place])
+            yield from self.thread.told(trace_id(self.context, None))
 
 
 ADAPTER = _LangGraphUpdates()

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.chronicle import name_of, run_name, text_of
 from earwitness.ingest.llamaindex.messages import ToolUse, answered, objects, text, tool_uses
 from earwitness.ingest.llamaindex.telling import Story
@@ -83,9 +84,8 @@ class _Reader:
 
     def finish(self) -> Iterable[Emit]:
         for run in self.runs.values():
-            for call, (tool, content, place, time) in run.cut.items():
-                yield from run.story.result(call, tool, content, place, time, ("truncated",))
-            yield from run.story.end()
+            places = (*run.story.held(), *(place for _, _, place, _ in run.cut.values()))
+            yield from together(_ended(run), places, run.story.book.trace)
 
     def _name(self, value: dict[str, Any], place: Place) -> str:
         """The run; versions without run ids have one a file."""
@@ -93,6 +93,12 @@ class _Reader:
         if name is None and place.source not in self.nameless:
             self.nameless[place.source] = run_name(self.context)
         return name or self.nameless[place.source]
+
+
+def _ended(run: "_Run") -> Iterator[Emit]:
+    for call, (tool, content, place, time) in run.cut.items():
+        yield from run.story.result(call, tool, content, place, time, ("truncated",))
+    yield from run.story.end()
 
 
 def _tag(value: dict[str, Any], key: str) -> str:

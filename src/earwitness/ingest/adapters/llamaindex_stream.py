@@ -74,7 +74,7 @@ class _Reader:
             self.story = None
 
     def finish(self) -> Iterable[Emit]:
-        return self.story.end() if self.story else ()
+        return self.story.ended() if self.story else ()
 
 
 def _unwrap(record: Record) -> tuple[dict[str, Any], str, Place]:
@@ -145,7 +145,7 @@ def _result(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]
         yield from story.result(use.id, use.tool, content, at, flags=("failed",) if output.get("is_error") else ())
 
 
-def _stop(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:
+def _stop(story: Story, event: dict[str, Any], place: Place) -> Iterator[Emit]:
     result = event.get("result")
     agent = name_of(result.get("current_agent_name")) if isinstance(result, dict) else None
     message = result.get("response") if isinstance(result, dict) else None
@@ -156,7 +156,7 @@ def _stop(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:
         yield from story.book.event(at, "C1", modelled, sender=agent, to=(USER,), kind="result")
     if story.waiting is None and not story.book.said(agent, content):
         story.waiting = (agent, content, place.at("/result"), None)
-    yield from story.end()
+    yield from story.ended()
 
 
 def _dynamic(event: dict[str, Any], key: str) -> str:

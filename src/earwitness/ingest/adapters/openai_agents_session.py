@@ -75,7 +75,7 @@ class _Reader:
 
     def finish(self) -> Iterable[Emit]:
         for talk in self._sessions.values():
-            yield from talk.dialogue.finish()
+            yield from talk.dialogue.ended()
 
 
 ADAPTER = _OpenaiAgentsSession()

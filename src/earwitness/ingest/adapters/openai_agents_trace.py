@@ -16,8 +16,10 @@ Order: tree, then time.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.openai_spans import span_of, tell_trace
 from earwitness.ingest.record import Context, Elements, Emit, Made, Place, Record, Skip, is_array
 from earwitness.ingest.spans.span import Span
@@ -111,8 +113,8 @@ class _Reader:
         yield from self._unfinished()
         with self._spool:
             for spans in self._spool.traces():
-                head, _ = self._heads.pop(spans[0].trace_id, (None, None))
-                yield from _told(spans, head)
+                head, place = self._heads.pop(spans[0].trace_id, (None, spans[0].place))
+                yield from together(tell_trace(spans, head), chain((place,), (span.place for span in spans)))
         for trace, (head, place) in self._heads.items():
             known = {k: head[k] for k in ("workflow_name", "group_id", "metadata") if head.get(k)}
             yield Made(Trace(id=trace, framework="openai-agents", observable=(), attributes=known or None), place)
@@ -128,15 +130,6 @@ class _Reader:
             detail = "a span without an end"
             yield Made(Loss(trace=span.trace_id, kind="content_missing", detail=detail), span.place)
             yield from self._keep(span)
-
-
-def _told(spans: list[Span], head: dict[str, Any] | None) -> list[Emit]:
-    """The items of a trace; one that cannot be told must not cost the others."""
-    try:
-        return list(tell_trace(spans, head))
-    except (TypeError, AttributeError, ValueError, KeyError) as error:
-        reason = f"a span of a trace that is not as known: {type(error).__name__}"
-        return [Skip("unparseable", reason, span.place) for span in spans]
 
 
 ADAPTER = _OpenaiAgentsTrace()

@@ -78,7 +78,7 @@ class _Reader:
 
     def finish(self) -> Iterable[Emit]:
         for told in self._told.values():
-            yield from told.finish()
+            yield from told.ended()
 
 
 def _part(told: Dialogue, part: dict[str, Any], at: At) -> None:

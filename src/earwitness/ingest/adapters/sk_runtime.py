@@ -13,13 +13,15 @@ Order: file order; no times.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from earwitness.ingest.actorlog import Party, is_call, is_delivery, of_kernel, party, payload, stage
+from earwitness.ingest.boundary import together
 from earwitness.ingest.kernelchat import is_message, message_id, text_of, time_of
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.shelf import Whereabouts
 from earwitness.ingest.spans.texts import as_text, fingerprint
 from earwitness.ingest.tale import USER, Tale, named
 from earwitness.schema.model import Delivery, Trace
@@ -45,6 +47,7 @@ class _Run:
     tale: Tale
     members: dict[str, None] = field(default_factory=dict)
     steps: list[Callable[[], None]] = field(default_factory=list)
+    places: Whereabouts = field(default_factory=Whereabouts)
 
 
 class _Reader:
@@ -61,6 +64,7 @@ class _Reader:
         kind, at = stage(value)
         sender, receiver, body = _party(value.get("sender")), _party(value.get("receiver")), payload(value)
         run = self._run(sender, receiver, place)
+        run.places.append(place)
         for who in (sender, receiver):
             if who and who.name and who.name != _COLLECTION:
                 run.members[who.name] = None
@@ -134,13 +138,16 @@ class _Reader:
 
     def finish(self) -> Iterable[Emit]:
         for run in self.runs.values():
-            for step in run.steps:
-                step()
-            if run.tale.drafts and all(draft.channel != "C1" for draft in run.tale.drafts.values()):
-                lost = "result that was handed to a callback"
-                run.tale.lose("content_missing", "C1", lost, run.tale.place)
-            yield from run.tale.items()
+            yield from together(_told(run), run.places)
         self.runs.clear()
+
+
+def _told(run: _Run) -> Iterator[Emit]:
+    for step in run.steps:
+        step()
+    if run.tale.drafts and all(draft.channel != "C1" for draft in run.tale.drafts.values()):
+        run.tale.lose("content_missing", "C1", "result that was handed to a callback", run.tale.place)
+    yield from run.tale.items()
 
 
 def _of_user(message: dict[str, Any]) -> bool:

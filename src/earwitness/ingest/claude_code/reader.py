@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.chronicle import base_name, text_of
 from earwitness.ingest.claude_code.entries import (
     agent_of_file,
@@ -76,11 +77,14 @@ class Reader:
         self.homes.clear()  # so that a session goes as soon as it is told
         while self.sessions:
             session = self.sessions.pop(next(iter(self.sessions)))
-            for key, place, file in session.shelved:
-                entry = entry_of(self.shelf.get(key), place, file)
-                session.entries += [entry] if entry else []
-            yield from tell(session)
+            yield from together(self._told(session), session.places())
         self.shelf.close()
+
+    def _told(self, session: Session) -> Iterator[Emit]:
+        for key, place, file in session.shelved:
+            entry = entry_of(self.shelf.get(key), place, file)
+            session.entries += [entry] if entry else []
+        yield from tell(session)
 
     def _session(self, name: str) -> Session:
         if name not in self.sessions:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from earwitness.ingest.chronicle import folded
 from earwitness.ingest.claude_code.entries import Block, Entry
 from earwitness.ingest.record import Place
-from earwitness.ingest.shelf import Key
+from earwitness.ingest.shelf import Key, Whereabouts
 
 MAKERS = ("Task", "Agent")
 
@@ -39,22 +39,20 @@ class Waiting:
 
     def __init__(self) -> None:
         self._numbers = array("q")
-        self._pointers: dict[int, str] = {}
+        self.places = Whereabouts()
         self._files: list[str] = []
 
     def add(self, key: Key, place: Place, file: str) -> None:
         """One more line."""
         if not self._files or self._files[-1] != file:
             self._files.append(file)
-        if place.pointer:
-            self._pointers[len(self._numbers)] = place.pointer
-        where = place.line, place.offset, place.length, place.source
-        self._numbers.extend((*key, *where, len(self._files) - 1))
+        self._numbers.extend((*key, len(self._files) - 1))
+        self.places.append(place)
 
     def __iter__(self) -> Iterator[tuple[Key, Place, str]]:
-        for n in range(0, len(self._numbers), 7):
-            start, size, line, offset, length, source, file = self._numbers[n : n + 7]
-            yield Key(start, size), Place(line, offset, length, self._pointers.get(n, ""), source), self._files[file]
+        for n, place in enumerate(self.places):
+            start, size, file = self._numbers[3 * n : 3 * n + 3]
+            yield Key(start, size), place, self._files[file]
 
 
 @dataclass
@@ -70,6 +68,11 @@ class Session:
     roles: dict[str, str] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
     makers: dict[str, Call] = field(default_factory=dict)
+
+    def places(self) -> Iterator[Place]:
+        """Where all that it holds stands."""
+        yield from self.shelved.places
+        yield from (aside.place for aside in self.asides)
 
     def settle(self) -> None:
         """Find out what single lines do not say."""

@@ -1,5 +1,6 @@
 """Threads: whose they are, what of a file is a copy of the parent's history, and the run they make."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +71,12 @@ class Run:
 
     id: str
     threads: list[Thread] = field(default_factory=list)
+
+    def places(self) -> Iterator[Place]:
+        """Where all that it holds stands."""
+        for thread in self.threads:
+            yield thread.place
+            yield from (place for _, place in thread.shelved)
 
     def names(self) -> dict[str, str]:
         """A name for each thread: nickname, else name of the task, else a part of the id."""

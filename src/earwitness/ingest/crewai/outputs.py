@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.chronicle import USER, Chronicle, base_name, folded, name_of, run_name, text_of
 from earwitness.ingest.crewai.facts import listed, spoken, unquote, within
 from earwitness.ingest.crewai.flows import STATE, changes
@@ -113,17 +114,20 @@ class Outputs:
     def finish(self) -> Iterator[Emit]:
         """What is not known from elsewhere."""
         for batch in filter(_holds_some, self.batches):
-            key = batch.key()
-            if self._is_known(batch, key):
-                yield from (Skip("duplicate", "outputs of a run that was read", p) for p in batch.places)
-            else:
-                self._know(key)
-                yield from _tell(batch)
+            yield from together(self._told(batch), batch.places)
         for flow, rows in self.states.items():
             if flow in self.flows:
                 yield from (Skip("duplicate", "states of a flow that was read", p) for _, p in rows)
             else:
-                yield from _tell_states(flow, rows)
+                yield from together(_tell_states(flow, rows), (place for _, place in rows))
+
+    def _told(self, batch: Batch) -> Iterator[Emit]:
+        key = batch.key()
+        if self._is_known(batch, key):
+            yield from (Skip("duplicate", "outputs of a run that was read", p) for p in batch.places)
+        else:
+            self._know(key)
+            yield from _tell(batch)
 
     def _crew_output(self, value: dict[str, Any], place: Place) -> None:
         batch = Batch(run_name(self.context), [place], final=text_of(value.get("raw")))

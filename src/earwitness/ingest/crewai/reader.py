@@ -1,10 +1,11 @@
 """All CrewAI recordings of an import, told at the end: events come out of order, and files repeat each other."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.chronicle import base_name, name_of
-from earwitness.ingest.crewai.facts import IGNORED, KEPT, fact_of, is_internal
+from earwitness.ingest.crewai.facts import IGNORED, KEPT, Fact, fact_of, is_internal
 from earwitness.ingest.crewai.outputs import Outputs
 from earwitness.ingest.crewai.runs import Kept, Links, Run
 from earwitness.ingest.crewai.telling import tell
@@ -37,11 +38,17 @@ class Reader:
     def finish(self) -> Iterable[Emit]:
         """Every run, then outputs of which no run is known."""
         for root, group in self.links.group(self.facts):
-            run = Run(root, [self.shelf.get_whole((kept.offset, kept.size)) for kept in group], self.links)
-            yield from tell(run)
-            self.outputs.know(run)
+            yield from together(self._told(root, group), (self._fact(kept).place for kept in group))
         self.shelf.close()
         yield from self.outputs.finish()
+
+    def _told(self, root: str, group: list[Kept]) -> Iterator[Emit]:
+        run = Run(root, list(map(self._fact, group)), self.links)
+        yield from tell(run)
+        self.outputs.know(run)
+
+    def _fact(self, kept: Kept) -> Fact:
+        return cast("Fact", self.shelf.get_whole((kept.offset, kept.size)))
 
     def _event(self, record: dict[str, Any], place: Place) -> Iterable[Emit]:
         kind = record["type"]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.langchain import names
 from earwitness.ingest.langchain.graph import Graph
 from earwitness.ingest.langchain.messages import plain
@@ -197,6 +198,15 @@ class Checkpoints:
             return False
         late[order] = (order, channel, self._shelf.put(value), at)
         return True
+
+    def places(self) -> Iterator[Place]:
+        """Where all that it holds stands."""
+        yield from (place for _, place in self._all.values())
+        yield from (place for late in self._late.values() for *_, place in late.values())
+
+    def told(self, trace: str, thread: str) -> Iterator[Emit]:
+        """The trace; what fails here costs no other."""
+        return together(self.tell(trace, thread), self.places())
 
     def tell(self, trace: str, thread: str) -> Iterator[Emit]:
         """The trace; ids of checkpoints are in order of time."""

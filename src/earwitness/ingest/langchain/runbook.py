@@ -1,17 +1,19 @@
 """Runs of several traces while their records come in, in any order of start and end."""
 
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime
 from sys import intern
 from typing import Any, NamedTuple
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.langchain.index import Index
 from earwitness.ingest.langchain.messages import Msg, holders, read_message
 from earwitness.ingest.langchain.runs import Run, moment
 from earwitness.ingest.langchain.telling import tell
-from earwitness.ingest.record import Context, Emit, Place, Skip
-from earwitness.ingest.shelf import Key, Shelf
+from earwitness.ingest.record import Context, Emit, Place
+from earwitness.ingest.shelf import Key, Shelf, Whereabouts
 from earwitness.schema.times import to_nanos
 
 # Values of fewer bytes stay in memory.
@@ -68,6 +70,26 @@ class Stowed(NamedTuple):
     size: int
 
 
+class _Later:
+    """Where runs were met again, by their numbers."""
+
+    def __init__(self) -> None:
+        self._runs, self._places = array("q"), Whereabouts()
+        self._by_run: dict[int, list[int]] | None = None
+
+    def add(self, run: int, place: Place) -> None:
+        self._runs.append(run)
+        self._places.append(place)
+
+    def of(self, run: int) -> Iterator[Place]:
+        """Those of a run; none may be added after this was asked."""
+        if self._by_run is None:
+            self._by_run = {}
+            for n, known in enumerate(self._runs):
+                self._by_run.setdefault(known, []).append(n)
+        return (self._places[n] for n in self._by_run.get(run, ()))
+
+
 class Runbook(Runs):
     """Runs by id, told as the traces they form. What they hold of text waits on disk.
 
@@ -85,12 +107,15 @@ class Runbook(Runs):
         self._numbers: dict[str, int] = {}  # of runs at hand, in order of appearance
         self._stowed: dict[str, Stowed] = {}
         self._shelf = Shelf()
+        self._later = _Later()
         self._told = Index()  # messages of the traces that were told
 
     def run(self, run_id: str, place: Place) -> Run:
         """The run of an id; made when it is new, and then of the place where it was first seen."""
         known = self.known(run_id)
-        if known is None:
+        if known is not None:
+            self._later.add(self._numbers[run_id], place)
+        else:
             run_id, number = intern(run_id), len(self.runs) + len(self._stowed)
             known = self.runs[run_id] = Run(run_id, place=place, order=f"{number:09d}")
             self._numbers[run_id] = number
@@ -130,7 +155,8 @@ class Runbook(Runs):
                 del self.runs[run.id]
             self._fetch(runs)
             framework = framework_of(runs) or self.framework
-            yield from safely(tell(runs, self._fresh(trace), framework, self._told), [r.place for r in runs])
+            places = (place for run in runs for place in (run.place, *self._later.of(self._numbers[run.id])))
+            yield from together(tell(runs, self._fresh(trace), framework, self._told), places)
             for run in runs:  # nobody collects circles
                 run.children, run.above = [], None
         self._shelf.close()
@@ -200,19 +226,6 @@ def framework_of(runs: list[Run]) -> str | None:
         return "langgraph"
     agents = any("lc_agent_name" in r.metadata or r.metadata.get("ls_integration") == _AGENT for r in runs)
     return "langchain" if agents else None
-
-
-def safely(items: Iterator[Emit], places: list[Place]) -> Iterator[Emit]:
-    """The items of a trace; if its records are of no shape known, they are reported as such and give no items.
-
-    That shows before the first item: those who tell a trace go through all of its records before.
-    """
-    try:
-        yield from items
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
-        reason = f"a trace of no known shape: {type(error).__name__}"
-        records = {(p.source, p.line, p.offset): p for p in reversed(places)}  # a record may hold several runs
-        yield from (Skip("unparseable", reason, place) for place in records.values())
 
 
 _AGENT = "langchain_create_agent"

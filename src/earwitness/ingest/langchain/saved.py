@@ -1,12 +1,14 @@
 """Rows of LangGraph's checkpointers, from their own tables or a dump of them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.langchain.checkpoints import Checkpoints, read
 from earwitness.ingest.langchain.unpack import ClosedError, CutError, UnpackError, unpack
-from earwitness.ingest.record import Place, Record, Skip
-from earwitness.ingest.shelf import Shelf
+from earwitness.ingest.record import Emit, Place, Record, Skip
+from earwitness.ingest.shelf import Key, Shelf
 from earwitness.schema.words import LossKind
 
 # Tables beside those of checkpoints that hold nothing of a run.
@@ -43,13 +45,13 @@ class Saved:
     """
 
     place: Place
-    told: Checkpoints = field(init=False)
+    rows: Checkpoints = field(init=False)
     lost: dict[LossKind, int] = field(default_factory=dict)
-    _values: dict[tuple[str, str, str], tuple[int, int]] = field(default_factory=dict)
+    _values: dict[tuple[str, str, str], tuple[Key, Place]] = field(default_factory=dict)
     _shelf: Shelf = field(default_factory=Shelf)
 
     def __post_init__(self) -> None:
-        self.told = Checkpoints(self.place, self._filled)
+        self.rows = Checkpoints(self.place, self._filled)
 
     def add(self, kind: str, record: Record) -> Skip | None:
         """Put a row aside; what is said of one that cannot be."""
@@ -74,20 +76,20 @@ class Saved:
         if isinstance(value, dict):  # values may be in a table of their own, and what is left out is empty
             value = {**value, "channel_values": value.get("channel_values") or {}}
         listed = {"config": {"configurable": {name: row[name] for name in names}}, "checkpoint": value}
-        return self.told.add(listed, read(listed, place))
+        return self.rows.add(listed, read(listed, place))
 
     def _write(self, row: dict[str, Any], value: Any, place: Place) -> bool:
         number = row["idx"] if isinstance(row["idx"], int) else 0
         # Numbers below zero are of errors and interrupts.
         order = (str(row.get("task_path") or ""), str(row["task_id"]), number)
         key = (row["checkpoint_id"], row["checkpoint_ns"])
-        return self.told.add_write(key, order, row["channel"], value, place)
+        return self.rows.add_write(key, order, row["channel"], value, place)
 
-    def _value(self, row: dict[str, Any], value: Any, _: Place) -> bool:
+    def _value(self, row: dict[str, Any], value: Any, place: Place) -> bool:
         key = (row["checkpoint_ns"], row["channel"], str(row["version"]))
         if key in self._values:
             return False
-        self._values[key] = self._shelf.put(value)
+        self._values[key] = self._shelf.put(value), place
         return True
 
     def _filled(self, value: Any) -> Any:
@@ -97,16 +99,25 @@ class Saved:
         for channel, version in versions.items() if self._values and isinstance(versions, dict) else ():
             shelved = self._values.get((ns, channel, str(version)))
             if shelved and channel not in state["channel_values"]:
-                found = self._shelf.get(shelved)
+                found = self._shelf.get(shelved[0])
                 if found is not None:
                     state["channel_values"][channel] = found
         return value
 
-    def note_losses(self) -> None:
-        """Say in the trace what could not be read."""
-        ledger = self.told.graph.dialogue.ledger
+    def told(self, trace: str, thread: str) -> Iterator[Emit]:
+        """The trace; what fails here costs no other."""
+        return together(self._tell(trace, thread), self._places())
+
+    def _places(self) -> Iterator[Place]:
+        yield from self.rows.places()
+        yield from (place for _, place in self._values.values())
+
+    def _tell(self, trace: str, thread: str) -> Iterator[Emit]:
+        """What could not be read is a part of the trace."""
+        ledger = self.rows.graph.dialogue.ledger
         for kind, n in self.lost.items():
             ledger.lose(kind, None, _LOST[kind], n)
+        yield from self.rows.tell(trace, thread)
 
     def close(self) -> None:
         """Give the space back."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+from earwitness.ingest.boundary import together
 from earwitness.ingest.langchain.eventbook import EventBook
 from earwitness.ingest.langchain.frames import Frame, agent_in
 from earwitness.ingest.langchain.graph import Graph
@@ -11,6 +12,7 @@ from earwitness.ingest.langchain.messages import Call, Msg, arguments_text, clea
 from earwitness.ingest.langchain.runbook import Runs
 from earwitness.ingest.langchain.telling import replay
 from earwitness.ingest.record import Context, Emit, Place
+from earwitness.ingest.shelf import Whereabouts
 from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel
 
@@ -35,6 +37,7 @@ class Thread:
 
     def __init__(self, place: Place) -> None:
         self.place = place
+        self._places = Whereabouts()
         self.name: str | None = None
         self.run: str | None = None
         self.graph = Graph()
@@ -47,6 +50,7 @@ class Thread:
 
     def take(self, frame: Frame, place: Place) -> str | None:
         """Read a frame; why it adds nothing, if it does not."""
+        self._places.append(place)
         self.modes.add(frame.mode)
         self.bare = self.bare and frame.bare
         if frame.mode == "events":
@@ -155,8 +159,11 @@ class Thread:
             pieces.message(), pieces.place, agent=agent_in(frame.ns, pieces.metadata), time=frame.time
         )
 
-    def tell(self, trace: str) -> Iterator[Emit]:
-        """The trace of this thread."""
+    def told(self, trace: str) -> Iterator[Emit]:
+        """The trace of this thread; what fails here costs no other."""
+        return together(self._tell(trace), self._places)
+
+    def _tell(self, trace: str) -> Iterator[Emit]:
         runs = list(self._events.book.runs.values()) if self._events else []
         roots = replay(self.graph, runs) if runs else []
         for frame, place in self._late:

@@ -67,10 +67,11 @@ class SpanReader:
             if {a, b} <= told:
                 yield _link(a, b, "tool_call", Found(place, n))
 
-    def _told(self, run: Run) -> list[Emit]:
+    def _told(self, run: Run) -> Iterator[Emit]:
         spans, copies = self.spool.sorted_out(run.traces)
-        told = [Skip("duplicate", "another record of the same span is told", copy.place) for copy in copies]
-        return told + together(self._tell(run, spans), (s.place for s in spans))
+        for copy in copies:
+            yield Skip("duplicate", "another record of the same span is told", copy.place)
+        yield from together(self._tell(run, spans), (s.place for s in spans))
 
     def _tell(self, run: Run, spans: list[Span]) -> Iterator[Emit]:
         def parent_of(span: Span) -> tuple[str, str] | None:
