@@ -9,10 +9,10 @@ turns out to be an agent was sent a request and gave an answer.
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import PurePath
-from typing import NamedTuple
 
 from earwitness.ingest.boundary import together
 from earwitness.ingest.delegation import Delegation, as_delegation
+from earwitness.ingest.opencalls import Call, Words
 from earwitness.ingest.record import Context, Emit, Place
 from earwitness.ingest.scopes import Scopes
 from earwitness.ingest.spans.identity import clean_name, hands_off
@@ -23,34 +23,6 @@ from earwitness.schema.words import ActorKind, Channel, Flag, Grade
 __all__ = ["USER", "At", "Call", "Dialogue", "trace_of_file"]
 
 USER = "user"
-
-
-class Call(NamedTuple):
-    """A tool call that has no result yet.
-
-    Attributes:
-        told: its event was made; else the result says first what it was.
-        callee: the agent behind the tool, where the record names it.
-        paused: it waits for a human to allow it.
-    """
-
-    agent: str | None
-    tool: str | None
-    arguments: str
-    at: At
-    seq: int
-    told: bool = True
-    callee: Delivery | None = None
-    paused: bool = False
-
-
-class _Words(NamedTuple):
-    agent: str | None
-    text: str
-    at: At
-    seq: int
-    id: str | None
-    flags: tuple[Flag, ...]
 
 
 def trace_of_file(context: Context, kind: str) -> str:
@@ -81,7 +53,7 @@ class Dialogue(Steps):
         super().__init__(trace, at, first)
         self._stand_in = stand_in
         self._calls: dict[str, Call] = {}
-        self._words: _Words | None = None
+        self._words: Words | None = None
         self._requests: list[tuple[str, At, int]] = []
         self._given: set[str | None] = set()
         self._seen: dict[str, int] = {}
@@ -135,7 +107,7 @@ class Dialogue(Steps):
         self.settle(final=False, next_agent=agent)
         self.acts(agent, at.place)
         if text.strip():
-            self._words = _Words(agent, text, at, self.next(), id, flags)
+            self._words = Words(agent, text, at, self.next(), id, flags)
 
     def settle(self, *, final: bool, next_agent: str | None = None) -> None:
         """What was held back is now known to be the last of its turn, or not."""
@@ -165,17 +137,41 @@ class Dialogue(Steps):
         self.event("C6", text, at, kind=kind, sender=agent, id=id, remember=False)
 
     def call(
-        self, agent: str | None, tool: str | None, arguments: str, at: At, call_id: str | None, *, hold: bool = False
+        self,
+        agent: str | None,
+        tool: str | None,
+        arguments: str,
+        at: At,
+        call_id: str | None,
+        *,
+        hold: bool = False,
+        caller: str | None = None,
     ) -> None:
-        """A tool call; `hold` waits for the result to say whether it was a handoff."""
+        """A tool call; `hold` waits for the result to say whether it was a handoff.
+
+        Args:
+            agent: who made it, or wrote the program that did.
+            tool: its name.
+            arguments: as text.
+            at: where and when.
+            call_id: its id.
+            hold: whether to wait.
+            caller: the call that runs the program, where no model made this one.
+        """
         self.settle(final=False, next_agent=agent)
         self.acts(agent, at.place)
         tool, call_id = clean_name(tool), call_id if isinstance(call_id, str) else None
-        call = Call(agent, tool, arguments, at, self.next(), told=not hold)
+        program = self._program(caller) if caller else None
+        call = Call(agent, tool, arguments, at, self.next(), told=not hold, program=program)
         if call_id:
             self._calls[call_id] = call
         if not hold or not call_id:
             self._tell_call(call, call_id)
+
+    def _program(self, caller: str) -> str:
+        """The tool that runs a program; of one that is not recorded, its kind."""
+        call = self.open_call(caller)
+        return (call.tool if call else None) or "program"
 
     def open_call(self, call_id: str | None) -> Call | None:
         """A call without a result."""
@@ -232,17 +228,29 @@ class Dialogue(Steps):
             self._tell_call(call, call_id, denied=denied)
         agent = agent or (call.agent if call else None)
         tool = clean_name(tool) or (call.tool if call else None)
-        to = (Delivery(agent, "declared"),) if agent else ()
+        getter = call.program if call and call.program else agent
+        to = (Delivery(getter, "declared"),) if getter else ()
         sender = None if denied else tool
         at, seq = (said.at, said.seq) if said else (at, None)
         name, start = f"{call_id}:result" if call_id else None, len(self._out)
         self.actor(sender, "tool", "declared", at.place)
         if text or not denied:
-            self.event("C4", text, at, kind="tool_result", sender=sender, to=to, id=name, flags=flags, seq=seq)
+            self.event(
+                "C4",
+                text,
+                at,
+                kind="tool_result",
+                sender=sender,
+                to=to,
+                id=name,
+                flags=flags,
+                seq=seq,
+                remember=getter == agent,
+            )
         self._assign(start, tool, agent, call.callee if call else None)
         self.acts(agent, at.place)
 
-    def _answered(self, call: Call | None, text: str) -> _Words | None:
+    def _answered(self, call: Call | None, text: str) -> Words | None:
         """The words of a called agent that its call gives back: they are said once."""
         words = self._words
         if call is None or call.callee is None or words is None or words.agent != call.callee.actor:
@@ -336,7 +344,7 @@ class Dialogue(Steps):
             self.sight(None, text, "initial", at, None, seq)
         return chain(self.drain(), self._delegation.rest())
 
-    def _tell(self, words: _Words, channel: Channel, kind: str, to: tuple[Delivery, ...]) -> None:
+    def _tell(self, words: Words, channel: Channel, kind: str, to: tuple[Delivery, ...]) -> None:
         self.event(
             channel,
             words.text,
@@ -351,14 +359,15 @@ class Dialogue(Steps):
 
     def _tell_call(self, call: Call, call_id: str | None, *, denied: bool = False) -> None:
         start = len(self._out)
-        self.actor(call.tool, "tool", "declared", call.at.place)
+        for tool in (call.program, call.tool):
+            self.actor(tool, "tool", "declared", call.at.place)
         to = (Delivery(call.tool, "declared", delivered=not denied),) if call.tool else ()
         self.event(
             "C3",
             call.arguments,
             call.at,
             kind="tool_arguments",
-            sender=call.agent,
+            sender=call.program or call.agent,
             to=to,
             id=f"{call_id}:call" if call_id else None,
             flags=("not_delivered",) if denied else (),

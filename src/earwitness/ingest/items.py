@@ -8,7 +8,12 @@ from earwitness.ingest.spans.texts import as_text
 APPROVAL = "mcp_approval_response"
 _ASKS = "mcp_approval_request"
 _RESULTS = ("output", "result", "results", "outputs", "error")
-_BESIDE = frozenset(("id", "call_id", "type", "status", "approval_request_id", *_RESULTS))
+_BESIDE = frozenset(("id", "call_id", "type", "status", "approval_request_id", "caller", *_RESULTS))
+_FUNCTIONS = frozenset(
+    f"{kind}_call{end}" for kind in ("tool", "function", "custom_tool", "server_tool") for end in ("", "_output")
+)
+# A program that a model wrote, which calls tools and gets what they give back, and what it gave the model.
+_PROGRAM, _PRINTED, _TOOLS = "program", "program_output", "tool_search_output"
 _SHELL = frozenset(("stdout", "stderr", "outcome", "type", "text"))
 # How the OpenAI Agents SDK begins a summary of what was said before a handoff, and what it puts between.
 _NESTED = "For context, here is the conversation so far"
@@ -24,6 +29,7 @@ class CallItem(NamedTuple):
         answered_apart: its result is an item of its own.
         asks: it was not made, but a human is asked to allow it.
         approval: the id of the question that allowed it.
+        caller: the call that runs the program which made this one.
     """
 
     id: str | None
@@ -34,6 +40,7 @@ class CallItem(NamedTuple):
     answered_apart: bool
     asks: bool
     approval: str | None
+    caller: str | None
 
 
 class OutputItem(NamedTuple):
@@ -56,22 +63,44 @@ def is_withheld(text: str) -> bool:
     return text == _WITHHELD
 
 
+def is_hosted(raw: dict[str, Any]) -> bool:
+    """Whether an item is a call of a tool that is no function, what came of one, or a question of consent to one."""
+    kind = raw.get("type")
+    if not isinstance(kind, str) or "role" in raw or kind in _FUNCTIONS:
+        return False
+    return kind.endswith(("_call", "_call_output")) or kind in (_ASKS, APPROVAL, _PROGRAM, _PRINTED, _TOOLS)
+
+
+def is_consent(output: "OutputItem") -> bool:
+    """Whether it says how a human decided."""
+    return output.kind == APPROVAL
+
+
+def caller_of(call: dict[str, Any]) -> str | None:
+    """The call that runs the program which made this one; None where the model made it."""
+    caller = call.get("caller")
+    if not isinstance(caller, dict) or caller.get("type") == "direct":
+        return None
+    return _id(caller, "tool_id", "caller_id")
+
+
 def call_item(raw: dict[str, Any]) -> CallItem | None:
     """The call in an item; None where it is none."""
     kind = str(raw.get("type", ""))
-    if not kind.endswith("_call") and kind != _ASKS:
+    if not kind.endswith("_call") and kind not in (_ASKS, _PROGRAM):
         return None
     given = {k: v for k, v in raw.items() if k not in _BESIDE and v is not None}
     back = next((raw[k] for k in _RESULTS if raw.get(k) is not None), None)
     return CallItem(
         id=_id(raw, "call_id", "id"),
         tool=clean_name(raw.get("name")) or kind.removesuffix("_call"),
-        arguments=as_text(given),
+        arguments=as_text(raw.get("code") if kind == _PROGRAM else given),
         result=None if back is None else _words(back),
         failed=raw.get("status") == "failed" or bool(raw.get("error")),
         answered_apart=kind == _ASKS or "call_id" in raw,
         asks=kind == _ASKS,
         approval=_id(raw, "approval_request_id"),
+        caller=caller_of(raw),
     )
 
 
@@ -81,9 +110,10 @@ def output_item(raw: dict[str, Any]) -> OutputItem | None:
     if kind == APPROVAL:
         denied = raw.get("approve") is False
         return OutputItem(kind, _id(raw, "approval_request_id"), str(raw.get("reason") or ""), False, denied)
-    if not kind.endswith("_call_output"):
+    if not kind.endswith("_call_output") and kind not in (_PRINTED, _TOOLS):
         return None
-    return OutputItem(kind, _id(raw, "call_id", "id"), _words(raw.get("output")), raw.get("status") == "failed", False)
+    back = next((raw[k] for k in ("output", "result", "tools") if raw.get(k) is not None), None)
+    return OutputItem(kind, _id(raw, "call_id", "id"), _words(back), raw.get("status") == "failed", False)
 
 
 def _id(raw: dict[str, Any], *keys: str) -> str | None:

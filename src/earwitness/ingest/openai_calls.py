@@ -120,7 +120,9 @@ class CallFates:
         for span in tools:
             waiting[clean_name(span.get("name")), fingerprint(str(span.get("input")))].append(span)
         for model in models:
-            calls = [p for m in facts(model).outputs for p in m.parts if p.kind == "tool_call" and p.id]
+            calls = [
+                p for m in facts(model).outputs for p in m.parts if p.kind == "tool_call" and p.id and not p.hosted
+            ]
             found = [(c, waiting[c.name, fingerprint(c.text)]) for c in calls]
             met = [(c, spans.popleft() if spans else None) for c, spans in found]
             target = _target([c for c, span in met if span is None], moves.get(model.parent_id))

@@ -14,6 +14,8 @@ from earwitness.schema.model import Delivery, Event
 # Some write the answer into an object of one field.
 _START, _END = r"""\s*(?:\{\s*"(?:error|result|output|content)":\s*")?""", r"""\s*(?:"\s*\}\s*)?$"""
 _WORDS = (
+    # Anthropic, for a tool of its own
+    r'\{"type": ?"\w+_tool_result_error", ?"error_code": ?"max_uses_exceeded"',
     # AutoGen and AG2
     r"Error: tool '[^'\n]*' not found in any",
     r"Error: The tool '[^'\n]*' is not available\.",

@@ -14,6 +14,7 @@ from earwitness.ingest.items import (
     CallItem,
     OutputItem,
     call_item,
+    is_hosted,
     is_nested_history,
     is_withheld,
     output_item,
@@ -26,7 +27,12 @@ from earwitness.ingest.spans.texts import loads
 from earwitness.schema.words import Flag
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "human", "model"})
-ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"})
+ITEMS = frozenset(
+    {
+        *("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning"),
+        *("program", "program_output"),
+    }
+)
 _LONGEST_NAME = 1 << 10
 
 
@@ -90,14 +96,14 @@ class Talk:
         if agent:
             self.dialogue.give_summary(agent)
         self._note_failures(raw.get("content"))
-        messages = read_messages(raw, "assistant")
+        messages = () if is_hosted(raw) else read_messages(raw, "assistant")
         for message in messages:
             self._message(message, raw, at, target)
         return bool(messages) or self._item(raw, at)
 
     def _note_failures(self, content: Any) -> None:
         for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("is_error") is True:
+            if isinstance(block, dict) and (block.get("is_error") is True or _is_error(block.get("content"))):
                 self._failed.add(str(block.get("tool_use_id")))
 
     def _message(self, message: Message, raw: dict[str, Any], at: At, target: str | None) -> None:
@@ -149,7 +155,7 @@ class Talk:
             call_id = f"call-{self._calls}"
             self._unnamed.append((part.name, call_id))
         # Whether a call is a handoff shows in its result, whatever the tool is called.
-        self.dialogue.call(self.agent, part.name, part.text, at, call_id, hold=True)
+        self.dialogue.call(self.agent, part.name, part.text, at, call_id, hold=True, caller=part.caller)
         self._delegate(call_id, at)
 
     def _delegate(self, call_id: str | None, at: At) -> None:
@@ -191,7 +197,7 @@ class Talk:
         if call.approval:
             self.dialogue.withdraw(call.approval)
         waits = call.result is None and call.answered_apart
-        self.dialogue.call(self.agent, call.tool, call.arguments, at, call.id, hold=waits)
+        self.dialogue.call(self.agent, call.tool, call.arguments, at, call.id, hold=waits, caller=call.caller)
         if call.asks:
             self.dialogue.pause(call.id)
         if call.result is not None:
@@ -208,10 +214,18 @@ class Talk:
         self.dialogue.result(output.id, output.text, at, agent=agent, flags=flags, denied=denied)
 
 
+def _is_error(content: Any) -> bool:
+    """Whether a tool of the provider's gave back an error."""
+    return isinstance(content, dict) and str(content.get("type")).endswith("_error")
+
+
 def _joined(parts: tuple[Part, ...]) -> Sequence[Part]:
-    """Texts of one message are one text."""
+    """Texts of one message are one text, but for what was said after a tool of the provider's gave something back."""
     if len(parts) < 2:
         return parts
+    back = next((n for n, p in enumerate(parts, 1) if p.kind == "tool_response"), 0)
+    if back:
+        return [*_joined(parts[: back - 1]), parts[back - 1], *_joined(parts[back:])]
     texts = [p for p in parts if p.kind in ("text", "data") and p.text.strip()]
     if len(texts) < 2:
         return parts

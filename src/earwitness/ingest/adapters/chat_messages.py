@@ -4,7 +4,8 @@ Conversations a line (`{"messages": [...]}`: fine-tuning files, request logs, wi
 input and output files, responses of the chat, Responses and Anthropic APIs, ShareGPT (`conversations` of `from` and
 `value`), or one message or item a line or in an array (`result.to_input_list()`). There are no ids of runs, no times
 and no agents: a conversation is a line or a file, the speaker is a message's `name`, else `assistant`. The last words
-before a request or the end went to the user. Agents behind tools, shared memory and artifacts cannot be seen;
+before a request or the end went to the user. Tools that the provider runs are tools; what a program of the model's
+calls and gets (`caller`) is the program's, not the agent's. Agents behind tools, shared memory and artifacts cannot be seen;
 reasoning is there only where the provider returns it.
 
 Obtained by: a log of requests, a batch file, a fine-tuning file, or `result.to_input_list()`.

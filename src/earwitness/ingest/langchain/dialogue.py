@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from earwitness.ingest.langchain import names
+from earwitness.ingest.langchain import hosted, names
 from earwitness.ingest.langchain.book import Book
 from earwitness.ingest.langchain.calls import Calls
 from earwitness.ingest.langchain.changed import Changed
@@ -137,7 +137,7 @@ class Dialogue:
         """A message that was not met before."""
         author = msg.name if msg.role == "ai" and msg.name else agent
         calls = tuple(call.id for call in msg.calls)
-        says = bool(msg.text.strip() or calls or msg.call_id or msg.thoughts)
+        says = bool(msg.text.strip() or calls or msg.call_id or msg.thoughts or msg.hosted)
         kept = self.ledger.texts.keep(msg.text)
         said = Said(msg.role, msg.name, bool(msg.id), calls, says, msg.back, author, place, kept, text_key(msg))
         said.source = msg.source == "summarization"
@@ -196,7 +196,7 @@ class Dialogue:
             kind = "input" if draft is not None else "history" if said.source else "initial"
         self.ledger.sighting(viewer, kind, text, place, time=time, draft=draft, kept=said.kept)
         asked = [self.calls.all[n] for call in said.calls if (n := self.calls.get(call)) is not None]
-        for part in (*said.thoughts, *(a.draft for a in asked)):
+        for part in (*said.thoughts, *said.hosted, *(a.draft for a in asked)):
             kept = self.ledger.drafts[part].kept
             text = self.ledger.texts.text(kept)
             self.ledger.sighting(viewer, kind, text, place, time=time, draft=part, kept=kept)
@@ -209,6 +209,7 @@ class Dialogue:
         if msg.back:
             self._hand_back(said, msg, time)
             return
+        said.hosted = hosted.tell(self.ledger, self.calls, msg, author, said.place, time)
         if msg.text.strip():
             self._say_text(said, number, msg, time)
         for call in msg.calls:

@@ -71,6 +71,7 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
         before: it was told in another trace.
         heard: somebody beside its author was shown it.
         source: it sums up what was said before.
+        hosted: the numbers of the events of calls of the provider's own tools, and of what they gave back.
     """
 
     role: str
@@ -91,6 +92,7 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
     before: bool = False
     heard: bool = False
     source: bool = False
+    hosted: tuple[int, ...] = ()
 
 
 class Asked(msgspec.Struct, array_like=True, eq=False, gc=False):

@@ -7,6 +7,9 @@ from typing import Any
 import msgspec
 
 from earwitness.ingest.langchain.reprs import parse_repr
+from earwitness.ingest.spans.facts import Part
+from earwitness.ingest.spans.messages import is_provided
+from earwitness.ingest.spans.messages import read_messages as of_provider
 from earwitness.ingest.spans.texts import as_text, loads
 
 _ROLES = {
@@ -30,7 +33,7 @@ _ROLES = {
 # Where a message says of which class it is.
 _CLASSES = ("role", "type", "__call__")
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
-_CALLS = ("tool_use", "tool_call", "function_call", "server_tool_call")
+_CALLS = ("tool_use", "tool_call", "function_call")
 _NAMELESS = {"", "unknown", "none", "null"}
 _DEPTH = 8
 _REMEMBERED = 4096
@@ -47,6 +50,15 @@ class Call(msgspec.Struct, frozen=True):
     id: str | None = None
 
 
+class Hosted(msgspec.Struct, frozen=True):
+    """A call of a tool of the model provider's own, or (`arguments` is None) what it gave back."""
+
+    id: str | None
+    tool: str | None
+    arguments: str | None
+    result: str | None
+
+
 class Msg(msgspec.Struct, frozen=True, kw_only=True):
     """A message, whatever it was spelled like.
 
@@ -59,6 +71,7 @@ class Msg(msgspec.Struct, frozen=True, kw_only=True):
         piece: of a chunk's class; whether it is a whole message the record around it says.
         source: the part of the framework that made it, where it says so.
         decision: what a human decided of the call that it answers.
+        hosted: calls of tools of the provider's own and what they gave back, in order.
     """
 
     role: str
@@ -76,6 +89,7 @@ class Msg(msgspec.Struct, frozen=True, kw_only=True):
     references: int = 0
     source: str | None = None
     decision: str | None = None
+    hosted: tuple[Hosted, ...] = ()
 
 
 def clean(value: Any) -> str | None:
@@ -133,9 +147,12 @@ def _read(value: Any) -> Msg | None:
     role = _role(value)
     if role is None:
         return None
-    text, thoughts, calls, references = _content(value.get("content"), role)
-    extra = value.get("additional_kwargs")
+    content, extra = value.get("content"), value.get("additional_kwargs")
     extra = extra if isinstance(extra, dict) else {}
+    hosted: tuple[Hosted, ...] = ()
+    if role == "ai" and (isinstance(content, list) or extra):
+        content, hosted = _apart(content, extra.get("tool_outputs"))
+    text, thoughts, calls, references = _content(content, role)
     told = value.get("response_metadata")
     told = told if isinstance(told, dict) else {}
     if isinstance(extra.get("reasoning_content"), str) and extra["reasoning_content"]:
@@ -157,7 +174,24 @@ def _read(value: Any) -> Msg | None:
         references=references,
         source=clean(extra.get("lc_source")),
         decision=_decision(extra.get("lc_data")),
+        hosted=hosted,
     )
+
+
+def _apart(content: Any, beside: Any) -> tuple[Any, tuple[Hosted, ...]]:
+    """A content without what is about tools of the provider's own, and that."""
+    blocks = [b for b in content if is_provided(b)] if isinstance(content, list) else []
+    given = blocks + (beside if isinstance(beside, list) else [])
+    if not given:
+        return content, ()
+    parts = [p for b in given for m in of_provider({"role": "assistant", "content": [b]}, "assistant") for p in m.parts]
+    rest = [b for b in content if b not in blocks] if isinstance(content, list) else content
+    return rest, tuple(_hosted(p) for p in parts if p.kind in ("tool_call", "tool_response"))
+
+
+def _hosted(part: Part) -> Hosted:
+    asks = part.kind == "tool_call"
+    return Hosted(part.id, clean(part.name), part.text if asks else None, None if asks else part.text)
 
 
 def _decision(data: Any) -> str | None:

@@ -13,13 +13,20 @@ Rung = Literal["attribute", "ancestor", "delegation", "node", "span_name"]
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A piece of a message. Of a call `id` is the call's, `name` the tool's, `text` the arguments."""
+    """A piece of a message. Of a call `id` is the call's, `name` the tool's, `text` the arguments.
+
+    Attributes:
+        caller: of a call that no model made but a program that it wrote: the call that runs the program.
+        hosted: of a call of a tool of the provider's own, which the application does not run.
+    """
 
     kind: PartKind
     text: str
     id: str | None = None
     name: str | None = None
     flags: tuple[Flag, ...] = ()
+    caller: str | None = None
+    hosted: bool = False
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from earwitness.ingest.items import call_item, caller_of, is_consent, is_hosted, output_item
 from earwitness.ingest.spans.attachments import address_of, blob_part
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.texts import as_text, loads
@@ -25,7 +26,15 @@ _ROLES = {
 # Where an envelope of messages keeps them, first hit wins.
 _HOLDERS = ("messages", "input_messages", "output_messages", "choices", "output", "contents", "generations", "message")
 _THOUGHTS = ("reasoning", "thinking", "thought", "redacted_thinking", "compaction")
-_CALLS = ("tool_call", "function_call", "tool_use", "server_tool_call", "custom_tool_call")
+_CALLS = (
+    "tool_call",
+    "function_call",
+    "tool_use",
+    "server_tool_call",
+    "custom_tool_call",
+    "server_tool_use",
+    "mcp_tool_use",
+)
 _RETURNS = (
     "tool_call_response",
     "tool_response",
@@ -33,14 +42,26 @@ _RETURNS = (
     "function_call_output",
     "server_tool_call_response",
     "custom_tool_call_output",
+    "server_tool_result",
 )
+_SERVER = frozenset(("server_tool_call", "server_tool_use", "mcp_tool_use"))
+# A tool of Anthropic's own, or one it reached by MCP, names itself in the type of what it gave back.
+_HOSTED = "_tool_result"
 _ITEMS = frozenset((*_CALLS, *_RETURNS, "reasoning"))
 _BODIES = frozenset(("content", "parts", "tool_calls", "contents", "tool_call_id"))
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "id")
-_GIVEN = ("arguments", "args", "input", "raw_arguments")
-_BACK = ("response", "result", "output", "content")
+_GIVEN = ("arguments", "args", "input", "raw_arguments", "server_tool_call")
+_BACK = ("response", "result", "output", "content", "server_tool_call_response")
 # Keys of parts that do not go by a type: of Gemini, of the Vercel AI SDK, of a call outside of its message.
-_SHAPES = frozenset(("function_call", "function_response", "thought", "toolCallId", "function"))
+_SHAPES = frozenset(
+    (
+        *("function_call", "function_response", "executable_code", "code_execution_result"),
+        *("functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
+        *("thought", "toolCallId", "function"),
+    )
+)
+# Gemini's name for running code that the model wrote.
+_CODE = "code_execution"
 _FILE_KEYS = frozenset(("inline_data", "file_data"))
 _FILES = ("uri", "file", "input_file", "image_url", "input_image", "file_id")
 _DEPTH = 6
@@ -101,6 +122,8 @@ def _from_dict(value: dict[str, Any], role: str, depth: int) -> list[Message]:
         return [_item(value)]
     if _is_message(value):
         return _message(value, role, depth)
+    if is_hosted(value):
+        return list(_hosted(value))
     holder = next((k for k in _HOLDERS if isinstance(value.get(k), list | dict)), None)
     if holder:
         return _walk(value[holder], role, depth - 1)
@@ -142,6 +165,18 @@ def _item(value: dict[str, Any]) -> Message:
     return Message("tool" if part.kind == "tool_response" else "assistant", (part,), id=_name(value.get("id")))
 
 
+def _hosted(value: dict[str, Any]) -> Iterator[Message]:
+    """A call of a tool of the provider's own with what it gave back, or that alone; what waits for consent is none."""
+    call, output = call_item(value), output_item(value)
+    if call and not call.asks:
+        parts = [Part("tool_call", call.arguments, call.id, call.tool, caller=call.caller, hosted=True)]
+        if call.result is not None:
+            parts.append(Part("tool_response", call.result, call.id, call.tool))
+        yield Message("assistant", tuple(parts), id=_name(value.get("id")))
+    elif output and not is_consent(output):
+        yield Message("tool", (Part("tool_response", output.text, output.id),), id=_name(value.get("id")))
+
+
 def _message(value: dict[str, Any], role: str, depth: int) -> list[Message]:
     said = str(value["role"] or role).lower()
     said = _ROLES.get(said, said)
@@ -172,13 +207,38 @@ def _parts(content: Any, role: str, message: dict[str, Any]) -> Iterator[Part]:
         if content.strip():
             yield Part("text", content)
     elif isinstance(content, list):
-        yield from (_part(c) if isinstance(c, dict) else Part("text", as_text(c)) for c in content if c)
+        for block in content:
+            yield from _block(block) if block else ()
     elif isinstance(content, dict):
         yield _part(content)
 
 
+def _block(block: Any) -> Iterator[Part]:
+    if not isinstance(block, dict):
+        yield Part("text", as_text(block))
+    elif is_hosted(block):
+        yield from (part for message in _hosted(block) for part in message.parts)
+    else:
+        yield _part(block)
+
+
 def _is_return(value: Any) -> bool:
-    return isinstance(value, dict) and (value.get("type") in (*_RETURNS, "tool-result") or "function_response" in value)
+    return isinstance(value, dict) and (
+        value.get("type") in (*_RETURNS, "tool-result") or gives_back(value.get("type")) or "function_response" in value
+    )
+
+
+def gives_back(kind: Any) -> bool:
+    """Whether a block of this type is what a tool of the provider's gave back."""
+    return isinstance(kind, str) and kind.endswith(_HOSTED)
+
+
+def is_provided(block: Any) -> bool:
+    """Whether a block of a message is about a tool of the provider's own: a call, or what came back."""
+    if not isinstance(block, dict) or not isinstance(block.get("type"), str):
+        return False
+    kind = block["type"]
+    return kind in _SERVER or kind == "server_tool_result" or gives_back(kind) or is_hosted(block)
 
 
 def _joined(content: Any) -> str | None:
@@ -201,7 +261,9 @@ def _calls(calls: Any) -> Iterator[Part]:
 
 
 def _call(call: dict[str, Any]) -> Part:
-    return Part("tool_call", as_text(_first(call, _GIVEN)), _call_id(call), _name(call.get("name")))
+    given, caller = as_text(_first(call, _GIVEN)), caller_of(call) if "caller" in call else None
+    hosted = call.get("type") in _SERVER
+    return Part("tool_call", given, _call_id(call), _name(call.get("name")), caller=caller, hosted=hosted)
 
 
 def _first(block: dict[str, Any], keys: tuple[str, ...]) -> Any:
@@ -244,7 +306,7 @@ def _typed_part(block: dict[str, Any]) -> Part:
         return _text_part(block)
     if kind in _CALLS:
         return _call(block)
-    if kind in _RETURNS:
+    if kind in _RETURNS or gives_back(kind):
         return Part("tool_response", _returned(block), _call_id(block), _name(block.get("name")))
     if kind in _THOUGHTS:
         return Part("reasoning", _thought(block))
@@ -266,14 +328,22 @@ def _text_part(block: dict[str, Any]) -> Part:
 
 
 def _gemini(block: dict[str, Any]) -> Part | None:
-    call, answer = block.get("function_call"), block.get("function_response")
-    if isinstance(call, dict):
+    if call := _either(block, "function_call", "functionCall"):
         return _call(call)
-    if isinstance(answer, dict):
+    if answer := _either(block, "function_response", "functionResponse"):
         return Part("tool_response", as_text(answer.get("response")), _call_id(answer), _name(answer.get("name")))
+    if code := _either(block, "executable_code", "executableCode"):
+        return Part("tool_call", as_text(code.get("code", code)), _call_id(code), _CODE, hosted=True)
+    if outcome := _either(block, "code_execution_result", "codeExecutionResult"):
+        return Part("tool_response", as_text(outcome.get("output", outcome)), _call_id(outcome), _CODE)
     if block.get("thought") is True and isinstance(block.get("text"), str):
         return Part("reasoning", block["text"])
     return None
+
+
+def _either(block: dict[str, Any], *keys: str) -> dict[str, Any] | None:
+    """The first of these fields that is an object."""
+    return next((block[k] for k in keys if isinstance(block.get(k), dict) and block[k]), None)
 
 
 def _vercel(block: dict[str, Any]) -> Part | None:
@@ -291,7 +361,14 @@ def _vercel(block: dict[str, Any]) -> Part | None:
 
 def _returned(block: dict[str, Any]) -> str:
     value = _first(block, _BACK)
-    return _joined(value) or as_text(value)
+    return _joined(value) or printed(value) or as_text(value)
+
+
+def printed(value: Any) -> str | None:
+    """What a program of the provider's printed, if that is all that came of it."""
+    if not isinstance(value, dict) or "stdout" not in value or value.get("content"):
+        return None
+    return "\n".join(s for s in (value["stdout"], value.get("stderr")) if isinstance(s, str) and s)
 
 
 def _thought(block: dict[str, Any]) -> str:

@@ -150,10 +150,13 @@ def _say_call(t: Telling, node: Node, part: Part) -> None:
     """A call with a span is told there, where its tool is known; this is a copy of it, ahead of time."""
     again = repeats(t, node)
     span = t.calls.known(part.id) if again else t.calls.span_of(part)
+    if part.caller:
+        _note_program(t, part, span)
     if span and span.role != "handoff" and span.facts and span.facts.arguments is not None:
         if part.text:
             empty = span in t.plan.routes and says_nothing(span.facts.arguments)
-            t.ledger.sighting(node, part.text, "history", None if empty else f"{span.span.span_id}:arguments")
+            event = None if empty else f"{span.span.span_id}:arguments"
+            t.ledger.sighting(node, part.text, "history", event, actor=t.program(part.id, span.span.span_id))
         return
     told = t.ledger.find_key("call", part.id) or (t.ledger.find(part.text, under=node) if again else None)
     if told or (again and (t.plan.heard(node) or _ahead(t, node, part))):
@@ -166,6 +169,14 @@ def _say_call(t: Telling, node: Node, part: Part) -> None:
         t.open[part.id or part.name] = Open(part.name, route)
 
 
+def _note_program(t: Telling, part: Part, span: Node | None) -> None:
+    """A call that a program makes, with a span of its own or without."""
+    running = t.open.get(part.caller or "")
+    for key in (part.id, span.span.span_id if span else None):
+        if key:
+            t.programs[key] = running.tool if running else "program"
+
+
 def _tell_call(t: Telling, node: Node, part: Part, route: Route | None) -> None:
     if route is None and part.name:
         t.ledger.actor(part.name, "tool", "declared")
@@ -175,7 +186,7 @@ def _tell_call(t: Telling, node: Node, part: Part, route: Route | None) -> None:
         part.text,
         name="call",
         kind=("handoff_arguments" if route.kind == "handoff" else "request") if route else "tool_arguments",
-        sender=node.agent,
+        sender=t.program(part.id) or node.agent,
         to=to_route(route) if route else to_one(part.name, "declared"),
         keys=(("call", part.id),) if part.id else (),
         time=node.span.end,

@@ -41,7 +41,7 @@ def show_part(t: Telling, node: Node, role: str, part: Part) -> None:
         _show_result(t, node, part)
     elif part.kind == "tool_call":
         told = t.ledger.find_key("call", part.id) or t.ledger.find(part.text)
-        t.ledger.sighting(node, part.text, "history", _event(told))
+        t.ledger.sighting(node, part.text, "history", _event(told), actor=t.program(part.id))
     elif part.kind in ("blob", "reference"):
         _show_file(t, node, part)
     elif role == "system":
@@ -93,7 +93,8 @@ def _show_result(t: Telling, node: Node, part: Part) -> None:
     if waiting and refuse(t.ledger, t.ledger.find_key("call", part.id), part.text):
         _tell_result(t, node, part, None, answer=False)
     elif told or says_nothing(part.text) or (span and span.role != "tool"):
-        t.ledger.sighting(node, part.text, "history", _event(told))
+        # What a program was given its agent is not shown, though the provider is sent it with the history.
+        t.ledger.sighting(node, part.text, "history", _event(told), actor=t.program(part.id))
     elif waiting and waiting.route:
         _tell_result(t, node, part, waiting.route.to[0], answer=True)
     elif waiting or span:
@@ -119,6 +120,6 @@ def _tell_result(t: Telling, node: Node, part: Part, sender: str | None, *, answ
         name="result",
         kind="answer" if answer else "tool_result",
         sender=sender,
-        to=to_one(node.agent, "structural"),
+        to=to_one(t.program(part.id) or node.agent, "structural"),
         keys=(("result", part.id),) if part.id else (),
     )

@@ -189,11 +189,15 @@ def first_input(tree: Tree, run: Node) -> tuple[Message, ...]:
 
 
 def final_texts(node: Node) -> list[str]:
-    """The texts of a span's last assistant message; none if that message calls a tool."""
+    """The texts of a span's last assistant message, behind what tools of the provider's gave back in it; none if that
+    message calls a tool and does not hold the result.
+    """
     spoken = [m for m in (node.facts.outputs if node.facts else ()) if m.role == "assistant" and m.parts]
-    if not spoken or any(p.kind == "tool_call" for p in spoken[-1].parts):
+    parts = spoken[-1].parts if spoken else ()
+    back = max((n for n, p in enumerate(parts, 1) if p.kind == "tool_response"), default=0)
+    if any(p.kind == "tool_call" for p in parts[back:]):
         return []
-    return [p.text for p in spoken[-1].parts if p.kind == "text" and not says_nothing(p.text)]
+    return [p.text for p in parts[back:] if p.kind == "text" and not says_nothing(p.text)]
 
 
 def texts_of(node: Node) -> list[str]:

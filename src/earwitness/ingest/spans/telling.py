@@ -27,6 +27,8 @@ class Telling:
         requests: the event with which a run was called, until its first input is seen.
         asked: the words of the first input of an agent that was called, and the event that called it.
         open: calls without a span, by call id, else by tool name.
+        programs: calls that a program of an agent's made and got the results of, by their ids and their spans', and
+            the tool that ran it.
     """
 
     tree: Tree
@@ -37,6 +39,11 @@ class Telling:
     requests: dict[Node, str] = field(default_factory=dict)
     asked: dict[tuple[str | None, bytes], str] = field(default_factory=dict)
     open: dict[str, Open] = field(default_factory=dict)
+    programs: dict[str, str] = field(default_factory=dict)
+
+    def program(self, *keys: str | None) -> str | None:
+        """The tool whose program made a call, by the call's id or its span's; None where a model made it."""
+        return next((self.programs[k] for k in keys if k in self.programs), None) if self.programs else None
 
 
 def to_one(name: str | None, grade: Grade) -> tuple[Delivery, ...]:

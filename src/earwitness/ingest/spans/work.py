@@ -102,7 +102,7 @@ def _tell_arguments(
         facts.arguments or "",
         name="arguments",
         kind=kind,
-        sender=facts.handoff_from or node.agent,
+        sender=t.program(facts.call_id, node.span.span_id) or facts.handoff_from or node.agent,
         to=to,
         keys=(("call", facts.call_id),) if facts.call_id else (),
         flags=() if all(d.delivered for d in to) else ("not_delivered",),
@@ -163,11 +163,17 @@ def _give_back(t: Telling, node: Node, facts: Facts) -> None:
         name="result",
         kind="documents" if facts.role == "retriever" else "tool_result",
         sender=None if refused else facts.tool,
-        to=to_one(node.agent, "declared" if node.rung == "attribute" else "structural"),
+        to=_asker(t, node, facts),
         keys=_result_keys(node, facts),
         flags=("failed",) if node.span.failed else (),
         time=node.span.end,
     )
+
+
+def _asker(t: Telling, node: Node, facts: Facts) -> tuple[Delivery, ...]:
+    """Who gets what a tool gave back: the program that called it, else the agent."""
+    program = t.program(facts.call_id, node.span.span_id)
+    return to_one(program or node.agent, "declared" if program or node.rung == "attribute" else "structural")
 
 
 def _answer_caller(t: Telling, node: Node, facts: Facts, route: Route) -> None:
