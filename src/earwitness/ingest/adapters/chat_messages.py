@@ -5,8 +5,8 @@ input and output files, responses of the chat, Responses and Anthropic APIs, Sha
 `value`), or one message or item a line or in an array (`result.to_input_list()`). There are no ids of runs, no times
 and no agents: a conversation is a line or a file, the speaker is a message's `name`, else `assistant`. The last words
 before a request or the end went to the user. Tools that the provider runs are tools; what a program of the model's
-calls and gets (`caller`) is the program's, not the agent's. Agents behind tools, shared memory and artifacts cannot be seen;
-reasoning is there only where the provider returns it.
+calls and gets (`caller`) is the program's, not the agent's. Agents behind tools, shared memory and artifacts cannot be
+seen; reasoning is there only where the provider returns it.
 
 Obtained by: a log of requests, a batch file, a fine-tuning file, or `result.to_input_list()`.
 Versions tried: openai 3.57.0, openai-agents 0.24.0; the other APIs after their documentation.
