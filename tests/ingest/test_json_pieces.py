@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earwitness.ingest import jsonpieces
 from earwitness.ingest.containers import Block, Container, json_lines, records, records_of, whole
 from earwitness.ingest.jsonlarge import Cuts
 from earwitness.ingest.jsonpieces import Large
@@ -21,6 +20,7 @@ from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
 from earwitness.ingest.loader import Loader, Router
 from earwitness.ingest.record import Elements, Record, Skip, Source
 from earwitness.ingest.registry import adapter_for, find_adapters, find_pieces, pieces_of
+from earwitness.ingest.shelf import Shelf
 from earwitness.ingest.stream import CountingStream
 from earwitness.schema.case import Case
 
@@ -380,10 +380,10 @@ def test_more_behind_a_value_spoils_a_line_but_no_document(tmp_path: Path) -> No
 
 
 def test_a_value_is_refused_where_no_room_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(self: jsonpieces.Spill, data: bytes) -> None:
+    def put(self: Shelf, raw: bytes) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jsonpieces.Spill, "write", write)
+    monkeypatch.setattr(Shelf, "put_bytes", put)
     for indent in (None, 1):
         _, rows = load(tmp_path / "in.json", json.dumps(_document(), indent=indent).encode())
         assert [row[4] for row in rows] == ["oversized"]

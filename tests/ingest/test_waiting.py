@@ -77,6 +77,39 @@ def test_a_shelf_gives_back_in_any_order_what_is_written_and_what_is_not_yet() -
     shelf.close()
 
 
+def test_any_stretch_of_what_lies_on_a_shelf_can_be_read() -> None:
+    shelf, chosen = Shelf(), random.Random(5)
+    whole = b""
+    for n in range(60):
+        piece = bytes([n]) * chosen.choice((1, 700, 90_000, 300_000))
+        assert shelf.put_bytes(piece) == len(whole)
+        whole += piece
+        assert shelf.size == len(whole)
+        start = chosen.randrange(len(whole))
+        end = chosen.randrange(start, len(whole) + 1)
+        assert shelf.get_bytes(start, end - start) == whole[start:end]
+    assert shelf.get_bytes(0, shelf.size) == whole
+    assert shelf.get_bytes(shelf.size - 1, 10) == whole[-1:]
+    shelf.close()
+
+
+def test_what_there_is_no_room_for_is_not_on_the_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf()
+    shelf.put_bytes(b"a" * 1_000_000)
+    monkeypatch.setattr(Shelf, "_flush", _no_room)
+    with pytest.raises(OSError, match="No space"):
+        shelf.put_bytes(b"b" * 100_000)
+    assert shelf.size == 1_000_000
+    monkeypatch.undo()
+    assert shelf.put_bytes(b"c" * 100_000) == 1_000_000
+    assert shelf.get_bytes(999_999, 3) == b"acc"
+    shelf.close()
+
+
+def _no_room(shelf: Shelf) -> None:
+    raise OSError(28, "No space left on device")
+
+
 def test_texts_and_integers_beyond_the_first_mb_come_back() -> None:
     texts, integers = Texts(), Integers()
     said = [long_text(n) if n % 5 else f"\ud800 {n}" for n in range(700)]

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from earwitness.ingest.adk_row import Row, Session, pieces
-from earwitness.ingest.adk_words import ASKED, UNCONFIRMED, is_refusal
+from earwitness.ingest.adk_words import ASKED
 from earwitness.ingest.dialogue import USER, Dialogue
 from earwitness.ingest.record import Emit, Skip
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.identity import addressed, clean_name
 from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Delivery, Trace
@@ -110,8 +111,9 @@ class Rows:
         elif origin != _MOVE:
             flags: tuple[Flag, ...] = ("failed",) if row.type == "TOOL_ERROR" else ()
             text = str(row.raw.get("error_message") or text) if flags else text
-            denied = row.get("result") == UNCONFIRMED or is_refusal(row.get("result"), text)
-            session.dialogue.result(_call_id(row), text, row.at, agent=row.agent, tool=tool, flags=flags, denied=denied)
+            session.dialogue.result(
+                _call_id(row), text, row.at, agent=row.agent, tool=tool, flags=flags, denied=is_refusal(text)
+            )
 
     def asked(self, session: Session, row: Row) -> None:
         """The user is shown something, and asked to allow it, to log in, or for words."""

@@ -21,7 +21,6 @@ from earwitness.ingest.adk_words import (
     concludes,
     get,
     inner,
-    is_refusal,
     name_of,
     parts_of,
     searched,
@@ -32,6 +31,7 @@ from earwitness.ingest.adk_words import (
 from earwitness.ingest.boundary import together
 from earwitness.ingest.dialogue import USER, At, Dialogue
 from earwitness.ingest.record import Emit, Place, Skip
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.scopes import Scopes
 from earwitness.ingest.spans.identity import addressed
 from earwitness.ingest.spans.texts import as_text
@@ -255,8 +255,7 @@ class Session:
         else:
             # What a tool that takes long gives back later comes in the user's name.
             agent = self._callers.get(call_id or "") if author == USER else author
-            denied = is_refusal(answer.get("response"), text)
-            self.dialogue.result(call_id, text, at, agent=agent, tool=name, denied=denied)
+            self.dialogue.result(call_id, text, at, agent=agent, tool=name, denied=is_refusal(text))
 
     def _settle_move(self, speaker: str | None) -> None:
         """A transfer without recorded effect took place if its target speaks next."""

@@ -1,6 +1,5 @@
 """Google ADK's vocabulary: keys in two spellings, names of built-in tools, scopes of state."""
 
-import re
 from functools import cache
 from typing import Any
 
@@ -9,10 +8,6 @@ from earwitness.schema.words import Channel
 # Calls that no tool gets: the runtime asks the user. What is answered to the first two is kept from models.
 CONFIRM, CREDENTIAL, INPUT = "adk_request_confirmation", "adk_request_credential", "adk_request_input"
 ASKED, SILENT = (CONFIRM, CREDENTIAL, INPUT), (CONFIRM, CREDENTIAL)
-# What ADK gives back for a call that the user rejected, or has yet to confirm.
-REJECTED = {"error": "This tool call is rejected."}
-UNCONFIRMED = {"error": "This tool call requires confirmation, please approve or reject."}
-_MISSING = re.compile(r"Tool '[^'\n]+' not found\.(?:\n|\\n)Available tools:")
 TRANSFER, MEMORY, CODE = "transfer_to_agent", "memory", "code_executor"
 MEMORY_TOOLS = ("load_memory", "preload_memory")
 # An event in which none of these says anything is a mark of the runtime.
@@ -86,11 +81,6 @@ def text_of(content: Any, *, thought: bool = False, glue: str = "\n") -> str:
 def texts_of(parts: list[dict[str, Any]], *, thought: bool = False) -> list[str]:
     """The words of parts, or their visible thoughts."""
     return [p["text"] for p in parts if isinstance(p.get("text"), str) and bool(p.get("thought")) is thought]
-
-
-def is_refusal(response: Any, text: str) -> bool:
-    """Whether no tool ran: the user said no, or there is no such tool; `text` is the response as text."""
-    return response == REJECTED or _MISSING.search(text) is not None
 
 
 def concludes(parts: list[dict[str, Any]]) -> bool:

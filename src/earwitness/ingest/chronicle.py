@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from earwitness.ingest.jsonout import encoder
+from earwitness.ingest.naming import of_names
 from earwitness.ingest.record import Context, Made, Place
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Time, Trace
 from earwitness.schema.words import ActorKind, Channel, Flag, Grade, LossKind, SightingKind
@@ -25,25 +25,15 @@ _RECIPIENT_KINDS: dict[Channel, ActorKind] = {
     "C7": "artifact_store",
 }
 USER = "user"
-# Names up to this length are remembered, for there are few of them.
-_LONGEST_NAME = 256
 # How many runs without id an import has had by now of each name: looking for the next free one again is quadratic.
 _COUNTS: WeakKeyDictionary[Context, dict[str, int]] = WeakKeyDictionary()
 
 
-def name_of(value: Any) -> str | None:
+@of_names
+def name_of(value: str) -> str | None:
     """A name that names somebody, or None."""
-    if not isinstance(value, str):
-        return None
-    return _remembered(value) if len(value) <= _LONGEST_NAME else _name(value)
-
-
-def _name(value: str) -> str | None:
     text = value.strip()
     return None if text.lower() in _NOBODY else text
-
-
-_remembered = lru_cache(maxsize=4096)(_name)
 
 
 def text_of(value: Any) -> str:

@@ -230,7 +230,7 @@ def _behind(piece: Block | Skip | Large) -> Place:
     """Where the next line begins."""
     if isinstance(piece, Block):
         return Place(piece.line + piece.data.count(b"\n"), piece.offset + len(piece.data), 0)
-    size = piece.spill.size if isinstance(piece, Large) else piece.place.length
+    size = piece.shelf.size if isinstance(piece, Large) else piece.place.length
     return Place(piece.place.line + 1, piece.place.offset + size, 0)
 
 

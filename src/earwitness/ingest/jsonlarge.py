@@ -8,12 +8,13 @@ from collections.abc import Set as AbstractSet
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from earwitness.ingest.jsonpieces import Large, Parts, Spill
+from earwitness.ingest.jsonpieces import Large, Parts
 from earwitness.ingest.jsonscan import Scan
 from earwitness.ingest.jsontext import DecodeError
 from earwitness.ingest.jsonwindow import Window
 from earwitness.ingest.limits import CURE, Limits
 from earwitness.ingest.record import Place, Skip
+from earwitness.ingest.shelf import Shelf
 from earwitness.ingest.stream import Readable
 from earwitness.schema.words import Outcome
 
@@ -46,17 +47,17 @@ NO_CUTS = Cuts(frozenset, lambda value: frozenset())
 class _Again:
     """A stream from where a value began: what was put aside, what was read beyond it, and the rest."""
 
-    def __init__(self, spill: Spill, beyond: bytes, stream: Readable) -> None:
+    def __init__(self, shelf: Shelf, beyond: bytes, stream: Readable) -> None:
         # What was put aside of earlier values has been read by now.
         self._stream: Readable = stream._stream if isinstance(stream, _Again) else stream
-        self._spill, self._beyond, self._at = spill, beyond, 0
+        self._shelf, self._beyond, self._at = shelf, beyond, 0
 
     def read(self, size: int = -1, /) -> bytes:
-        if self._at < self._spill.size:
-            data = self._spill.read(self._at, min(self._at + size, self._spill.size))
+        if self._at < self._shelf.size:
+            data = self._shelf.get_bytes(self._at, min(size, self._shelf.size - self._at))
             self._at += len(data)
-            if self._at == self._spill.size:
-                self._spill.close()
+            if self._at == self._shelf.size:
+                self._shelf.close()
             return data
         if self._beyond:
             data, self._beyond = self._beyond[:size], self._beyond[size:]
@@ -69,7 +70,7 @@ def refused(what: str, size: int, limit: int, why: str = "") -> str:
     return f"{what} of {size} bytes, over the limit of {limit}{why and f', and {why}'}{CURE}"
 
 
-def _large(spill: Spill, scan: Scan, place: Place, limits: Limits, cuts: Cuts, *, document: bool) -> Large:
+def _large(shelf: Shelf, scan: Scan, place: Place, limits: Limits, cuts: Cuts, *, document: bool) -> Large:
     """A value that was scanned, checked.
 
     Raises:
@@ -83,10 +84,10 @@ def _large(spill: Spill, scan: Scan, place: Place, limits: Limits, cuts: Cuts, *
         raise DecodeError("not JSON: the data is cut off")
     if not root.inner:
         raise UncutError("it has no array that can be read in pieces")
-    parts = Parts(spill, root, document=document)
+    parts = Parts(shelf, root, document=document)
     if parts.largest > limits.line:
         raise UncutError(f"a part of it that cannot be cut is over the limit of {limits.line} bytes")
-    large = Large(place, spill, parts, parts.sample(), document)
+    large = Large(place, shelf, parts, parts.sample(), document)
     if not parts.paths <= cuts.of(large.sample):
         raise UncutError("its format is not read in pieces")
     parts.check()
@@ -110,25 +111,25 @@ def take_document(window: Window, limits: Limits, cuts: Cuts) -> Large | Skip | 
     paths = cuts.paths()
     if not paths:
         return None
-    spill, scan = Spill(), Scan(paths, limits.piece)
-    lines, beyond = _put_aside(window, spill, scan, min(_BLOCK, limits.block))
-    place = Place(window.line, window.offset, spill.size)
+    shelf, scan = Shelf(), Scan(paths, limits.piece)
+    lines, beyond = _put_aside(window, shelf, scan, min(_BLOCK, limits.block))
+    place = Place(window.line, window.offset, shelf.size)
     try:
-        found = _large(spill, scan, place, limits, cuts, document=True)
+        found = _large(shelf, scan, place, limits, cuts, document=True)
     except (DecodeError, UncutError) as error:
-        window.again(_Again(spill, beyond, window.stream), spill.size + len(beyond))
-        return None if spill.size <= limits.line else window.give_up(*_why(error, "value", place, limits))
-    window.step_over(spill.size, lines, _indent(spill) if lines else None, beyond)
+        window.again(_Again(shelf, beyond, window.stream), shelf.size + len(beyond))
+        return None if shelf.size <= limits.line else window.give_up(*_why(error, "value", place, limits))
+    window.step_over(shelf.size, lines, _indent(shelf) if lines else None, beyond)
     return found
 
 
-def _put_aside(window: Window, spill: Spill, scan: Scan, block: int) -> tuple[int, bytes]:
+def _put_aside(window: Window, shelf: Shelf, scan: Scan, block: int) -> tuple[int, bytes]:
     """Put the value at the cursor aside; gives the number of line ends in it, and what was read beyond it."""
     data, lines = window.rest(), 0
     while data:
         end = scan.feed(data)
         try:
-            spill.write(data[:end])
+            shelf.put_bytes(data[:end])
         except OSError:
             scan.stopped = _NO_ROOM
             return lines, data
@@ -139,13 +140,14 @@ def _put_aside(window: Window, spill: Spill, scan: Scan, block: int) -> tuple[in
     return lines, b""
 
 
-def _indent(spill: Spill) -> int:
+def _indent(shelf: Shelf) -> int:
     """Characters behind the last line end."""
-    start, tail = spill.size, b""
+    start, tail = shelf.size, b""
     while start and b"\n" not in tail:
         start = max(0, start - _BLOCK)
-        tail = spill.read(start, start + _BLOCK)
-    return len(spill.read(start + tail.rfind(b"\n") + 1, spill.size).decode("utf-8", "surrogateescape"))
+        tail = shelf.get_bytes(start, _BLOCK)
+    start += tail.rfind(b"\n") + 1
+    return len(shelf.get_bytes(start, shelf.size - start).decode("utf-8", "surrogateescape"))
 
 
 class LongLine:
@@ -158,7 +160,7 @@ class LongLine:
 
     def __init__(self, limits: Limits, cuts: Cuts) -> None:
         self.limits, self.size = limits, 0
-        self._cuts, self._spill, self._scan = cuts, Spill(), Scan(cuts.paths(), limits.piece)
+        self._cuts, self._shelf, self._scan = cuts, Shelf(), Scan(cuts.paths(), limits.piece)
         self._why: DecodeError | UncutError | None = None
 
     def add(self, chunk: bytes) -> None:
@@ -168,11 +170,11 @@ class LongLine:
         self.size += len(chunk)
         if self._why is None or (self.size <= self.limits.line and not self._lost):
             try:
-                self._spill.write(chunk)
+                self._shelf.put_bytes(chunk)
             except OSError:
                 self._why = UncutError(_NO_ROOM)
         else:
-            self._spill.close()
+            self._shelf.close()
 
     @property
     def _lost(self) -> bool:
@@ -196,17 +198,17 @@ class LongLine:
             return self._closed(place)
         except (DecodeError, UncutError) as error:
             place = place._replace(length=self.size)
-            with closing(self._spill):
+            with closing(self._shelf):
                 if self.size <= self.limits.line and not self._lost:
-                    return self._spill.read(0, self.size)
+                    return self._shelf.get_bytes(0, self.size)
             return Skip(*_why(error, "line", place, self.limits), place)
 
     def _closed(self, place: Place) -> Large:
         if self._why is not None:
             raise self._why
         root = self._scan.root
-        if root is not None and self._spill.read(0, root.start - 1).strip(_BEFORE):
+        if root is not None and self._shelf.get_bytes(0, root.start - 1).strip(_BEFORE):
             raise DecodeError("not JSON: expecting value", 0)
-        length = self.size - self._spill.read(self.size - 1, self.size).count(b"\n")
+        length = self.size - self._shelf.get_bytes(self.size - 1, 1).count(b"\n")
         place = place._replace(length=length)
-        return _large(self._spill, self._scan, place, self.limits, self._cuts, document=False)
+        return _large(self._shelf, self._scan, place, self.limits, self._cuts, document=False)

@@ -6,8 +6,6 @@ after that an adapter gets the value with an `Elements` in the place of each of 
 while it is walked. A value that cannot be taken so is decoded as a whole, or refused, like any other.
 """
 
-import tempfile
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -25,46 +23,13 @@ from earwitness.ingest.jsontext import (
     decode_tolerantly,
 )
 from earwitness.ingest.record import Adapter, Elements, Place
+from earwitness.ingest.shelf import Shelf
 
 _BLANK = b" \t\r\n"
 # At least so many elements tell what is in an array.
 _SAMPLE = 20
 # Stands for a large array where the rest is decoded: nobody who wrote the value can have known it.
 _MARK = token_hex(16) + ":"
-
-
-class Spill:
-    """Bytes put aside in a file without a name."""
-
-    def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by `close`
-        self.size = 0
-        weakref.finalize(self, self._file.close)
-
-    def write(self, data: bytes) -> None:
-        """Put more at the end; what could not be written whole is not there.
-
-        Raises:
-            OSError: there is no room.
-        """
-        rest = memoryview(data)
-        self._file.seek(self.size)
-        while rest:
-            rest = rest[self._file.write(rest) :]
-        self.size += len(data)
-
-    def read(self, start: int, end: int) -> bytes:
-        """The bytes from `start` to before `end`."""
-        self._file.seek(start)
-        parts = []
-        while start < end and (data := self._file.read(end - start)):
-            parts.append(data)
-            start += len(data)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def close(self) -> None:
-        """Give the room back."""
-        self._file.close()
 
 
 @dataclass(slots=True)
@@ -94,7 +59,7 @@ class Parts:
     """The parts of a value, decoded as they are asked for.
 
     Args:
-        spill: its bytes.
+        shelf: its bytes.
         root: what was found in it.
         document: a control character in a text may say that it was cut off: the value is no line of its own.
 
@@ -102,8 +67,8 @@ class Parts:
         paths: of the large arrays.
     """
 
-    def __init__(self, spill: Spill, root: Array, *, document: bool) -> None:
-        self._spill, self._decode = spill, decode_document if document else decode_tolerantly
+    def __init__(self, shelf: Shelf, root: Array, *, document: bool) -> None:
+        self._shelf, self._decode = shelf, decode_document if document else decode_tolerantly
         self._root = _Part(root.start - 1, root.end + 1, "", root.inner)
         self._of: dict[int, list[_Part]] = {}
         self._parts, self.paths = [self._root], set[str]()
@@ -141,7 +106,7 @@ class Parts:
     def _cut(self, array: Array) -> list[_Part]:
         """Parts of some elements each; what stands behind the last comma is none where it is blank."""
         ends = [n for n in array.cuts if n < array.end]
-        if ends and not self._spill.read(ends[-1], array.end).strip(_BLANK):
+        if ends and not self._shelf.get_bytes(ends[-1], array.end - ends[-1]).strip(_BLANK):
             ends.pop()
         edges = [array.start, *ends, array.end]
         out = [_Part(a, b, array.path, [], a > array.start) for a, b in pairwise(edges)]
@@ -155,9 +120,9 @@ class Parts:
     def _raw(self, part: _Part) -> bytes:
         pieces, at = list[bytes](), part.start
         for hole in part.holes:
-            pieces += (self._spill.read(at, hole.start - 1), b'"%b%d"' % (_MARK.encode(), hole.start))
+            pieces += (self._shelf.get_bytes(at, hole.start - 1 - at), b'"%b%d"' % (_MARK.encode(), hole.start))
             at = hole.end + 1
-        text = b"".join((*pieces, self._spill.read(at, part.end)))
+        text = b"".join((*pieces, self._shelf.get_bytes(at, part.end - at)))
         if part is self._root:
             return text
         if not part.follows:
@@ -237,14 +202,14 @@ class Large:
 
     Attributes:
         place: of the whole.
-        spill: its bytes.
+        shelf: its bytes.
         parts: its parts.
         sample: the value with no more than the first elements of each large array: enough to know the format.
         document: it is no line of its own.
     """
 
     place: Place
-    spill: Spill
+    shelf: Shelf
     parts: Parts
     sample: Any
     document: bool
@@ -253,7 +218,7 @@ class Large:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.spill.close()
+        self.shelf.close()
 
     def suits(self, adapter: Adapter) -> bool:
         """Whether an adapter takes all of the arrays that were cut one element at a time."""
@@ -265,7 +230,7 @@ class Large:
 
     def raw(self) -> bytes:
         """All of its bytes."""
-        return self.spill.read(0, self.spill.size)
+        return self.shelf.get_bytes(0, self.shelf.size)
 
     def at(self, pointer: str) -> "Large":
         """The same value as a part of another."""

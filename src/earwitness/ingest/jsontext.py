@@ -83,6 +83,14 @@ _IS_SPACE = table(_SPACE)
 _ENDS_NO_KEY = table(b":,[{\\")
 
 
+def decode_text(value: Any, otherwise: Any = None) -> Any:
+    """The JSON that a text is, or `otherwise`; what is no text is given back as it is."""
+    try:
+        return decode(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
+    except DecodeError:
+        return otherwise
+
+
 def decode(raw: bytes) -> Any:
     """A JSON value, tolerantly.
 

@@ -12,6 +12,7 @@ from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import fingerprint, says_nothing
 from earwitness.ingest.tale import USER, Draft, Tale, named, said
 from earwitness.schema.model import Delivery
+from earwitness.schema.times import as_time
 
 _TRANSFER = "transfer_to_"
 # What an agent is answered where a function failed.
@@ -85,8 +86,7 @@ def _following(messages: list[Heard]) -> list[str | None]:
 def time_of(message: Message) -> Any:
     """When a message was made; only model answers know it."""
     metadata = message.get("metadata")
-    created = metadata.get("created") if isinstance(metadata, dict) else None
-    return created if isinstance(created, int | float | str) and not isinstance(created, bool) else None
+    return as_time(metadata.get("created")) if isinstance(metadata, dict) else None
 
 
 def message_id(message: Message) -> str | None:

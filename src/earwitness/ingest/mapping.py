@@ -38,6 +38,7 @@ from jmespath.parser import ParsedResult
 from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
 from earwitness.schema.errors import InputError
 from earwitness.schema.model import Event, Trace
+from earwitness.schema.times import as_time
 from earwitness.schema.words import CHANNELS, Channel
 
 _EVENT = ("trace", "channel", "content", "sender", "to", "id", "parent", "time", "kind", "seq", "turn", "archetype")
@@ -173,7 +174,7 @@ class _Reader:
 
 
 def _made(trace: str, channel: Channel, fields: dict[str, Any]) -> Event:
-    content, to, moment = fields["content"], fields.get("to"), fields.get("time")
+    content, to = fields["content"], fields.get("to")
     names = to if isinstance(to, list) else [to]
     texts = {k: str(fields[k]) for k in _TEXTS if fields.get(k) not in (None, "")}
     numbers = {k: fields[k] for k in ("seq", "turn") if isinstance(fields.get(k), int) and 0 <= fields[k] < 2**31}
@@ -183,6 +184,6 @@ def _made(trace: str, channel: Channel, fields: dict[str, Any]) -> Event:
         channel=channel,
         content=content if isinstance(content, str) else msgspec.json.encode(content, enc_hook=str).decode(),
         to=tuple(str(n) for n in names if n not in (None, "")),
-        time=moment if isinstance(moment, str | int | float) and not isinstance(moment, bool) else None,
+        time=as_time(fields.get("time")),
         **known,
     )

@@ -11,8 +11,11 @@ from msgspec.structs import replace
 
 from earwitness.schema.model import Delivery, Event
 
-# Some write the answer into an object of one field.
-_START, _END = r"""\s*(?:\{\s*"(?:error|result|output|content)":\s*")?""", r"""\s*(?:"\s*\}\s*)?$"""
+# Some write the answer into an object: of one field, or, Google ADK's plugin that asks the model to try again, of more.
+_AGAIN = r'''"response_type":\s*"ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN",[^{}]*?"error_details"'''
+_START = rf"""\s*(?:\{{\s*(?:{_AGAIN}|"(?:error|result|output|content)"):\s*")?"""
+_END = r"""\s*(?:"\s*\}\s*)?$"""
+_WAITING = r"This tool call requires confirmation, please approve or reject\."
 _WORDS = (
     # Anthropic, for a tool of its own
     r'\{"type": ?"\w+_tool_result_error", ?"error_code": ?"max_uses_exceeded"',
@@ -25,9 +28,10 @@ _WORDS = (
     # CrewAI
     r"Tool execution blocked by hook\. Tool: ",
     r"Tool '[^'\n]*' has reached its (?:usage limit of \d+ times|maximum usage limit) and cannot be used anymore",
-    # Google ADK: a human said no, or has yet to say
+    # Google ADK: a human said no, or has yet to say; there is no such tool
     r"This tool call is rejected\.",
-    r"This tool call requires confirmation, please approve or reject\.",
+    _WAITING,
+    r"Tool '[^'\n]+' not found\.(?:\n|\\n)Available tools:",
     # LangChain
     r"User rejected the tool call",
     r"Tool call limit exceeded\. Do not ",
@@ -46,6 +50,7 @@ _WORDS = (
     r'\{"type": ?"execution-denied"',
 )
 _REFUSED = re.compile(f"{_START}(?:{'|'.join(_WORDS)})")
+_WAITS = re.compile(f"{_START}{_WAITING}")
 # CrewAI's tool for asking coworkers, where there is none of that name, and where the work of one failed.
 _NO_COWORKER, _NOT_DONE = "Error executing tool. coworker mentioned not found", "Error executing task with agent '"
 
@@ -53,6 +58,11 @@ _NO_COWORKER, _NOT_DONE = "Error executing tool. coworker mentioned not found", 
 def is_refusal(text: str) -> bool:
     """Whether an answer says that a call was not made."""
     return _REFUSED.match(text) is not None
+
+
+def is_waiting(text: str) -> bool:
+    """Whether an answer says that a human has yet to say whether a call is made."""
+    return _WAITS.match(text) is not None
 
 
 def is_unasked(text: str) -> bool:

@@ -45,34 +45,61 @@ class Shelf:
         raw, sign = _raw(value)
         return Key(self.put_bytes(raw), sign * len(raw))
 
+    @property
+    def size(self) -> int:
+        """Bytes that were put aside, also when it is closed."""
+        return self._written + len(self._latest)
+
     def put_bytes(self, raw: bytes) -> int:
-        """Put bytes aside; gives where they lie."""
-        at = self._written + len(self._latest)
+        """Put bytes aside; gives where they lie. Those that could not be written are not there.
+
+        Raises:
+            OSError: there is no room.
+        """
+        at = self.size
         self._latest += raw
         if len(self._latest) >= _BLOCK:
-            self._flush()
+            try:
+                self._flush()
+            except OSError:
+                del self._latest[at - self._written :]
+                raise
         return at
 
     def _flush(self) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by `close`
-        rest = memoryview(self._latest)
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the shelf
+            weakref.finalize(self, self._file.close)
         self._file.seek(self._written)
-        while rest:
-            rest = rest[self._file.write(rest) :]
+        with memoryview(self._latest) as rest:
+            done = 0
+            while done < len(rest):
+                done += self._file.write(rest[done:])
         self._written += len(self._latest)
         self._latest = bytearray()
 
     def get_bytes(self, at: int, size: int) -> bytes:
         """Bytes that were put aside; what follows them is mostly read next."""
-        if at >= self._written or self._file is None:
-            return bytes(self._latest[at - self._written : at - self._written + size])
+        if at + size > self._written or self._file is None:
+            start = max(at, self._written)
+            there = self._read(at, start - at) if at < start else b""
+            return there + self._latest[start - self._written : at + size - self._written]
+        if size > _AHEAD:
+            return self._read(at, size)
         start = at - self._seen_at
         if start < 0 or start + size > len(self._seen):
             follows = 0 <= start - len(self._seen) < _AHEAD
-            self._file.seek(at)
-            self._seen, self._seen_at, start = self._file.read(max(size, _AHEAD if follows else _NEAR)), at, 0
+            self._seen, self._seen_at, start = self._read(at, max(size, _AHEAD if follows else _NEAR)), at, 0
         return self._seen[start : start + size]
+
+    def _read(self, at: int, size: int) -> bytes:
+        """Bytes of the file; fewer, where it ends before."""
+        file = cast("IO[bytes]", self._file)
+        file.seek(at)
+        parts = [file.read(size)]
+        while (rest := size - sum(map(len, parts))) and (part := file.read(rest)):  # some 2 GB are read at once
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def get(self, key: tuple[int, int]) -> Any:
         """A value as it was."""
@@ -93,6 +120,7 @@ class Shelf:
         """Give the space back."""
         if self._file is not None:
             self._file.close()
+        self._written = self.size
         self._latest, self._seen = bytearray(), b""
 
 
@@ -113,7 +141,6 @@ class Integers:
     def _put_aside(self) -> None:
         if self._shelf is None:
             self._shelf = Shelf()
-            weakref.finalize(self, self._shelf.close)
         self._keys.append(self._shelf.put(self.latest.tobytes()))
         self.latest = array("q")
 
@@ -140,7 +167,6 @@ class Texts:
             return text
         if self._shelf is None:
             self._shelf = Shelf()
-            weakref.finalize(self, self._shelf.close)
         start, size = self._shelf.put(text)
         return start << _SIZE_BITS | size
 
@@ -243,7 +269,6 @@ class Tape(Generic[T]):
     def _put_aside(self) -> None:
         if self._shelf is None:
             self._shelf = Shelf()
-            weakref.finalize(self, self._shelf.close)
         self._starts.append(self._first)
         self._keys.append(self._shelf.put_whole(self._pack(self._latest)))
         self._first += len(self._latest)

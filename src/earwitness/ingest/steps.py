@@ -9,6 +9,7 @@ from earwitness.ingest.shelf import Tape
 from earwitness.ingest.spans.identity import clean_name
 from earwitness.ingest.spans.texts import masked
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Trace
+from earwitness.schema.times import as_time
 from earwitness.schema.words import ActorKind, Channel, Flag, LossKind, SightingKind
 
 _CUT = re.compile(r"(?:\.\.\.|…) ?\[?truncated\]?\s*\Z", re.IGNORECASE)
@@ -93,7 +94,7 @@ class Steps:
             trace=self.trace,
             id=name,
             seq=self.next() if seq is None else seq,
-            time=_time(at.time),
+            time=as_time(at.time),
             turn=at.turn,
             channel=channel,
             kind=kind,
@@ -125,7 +126,7 @@ class Steps:
             kind=kind,
             content=content,
             seq=seq,
-            time=_time(at.time),
+            time=as_time(at.time),
             event=event,
         )
         self._out.append(Made(sighting, at.place))
@@ -145,10 +146,3 @@ def marks(content: str) -> tuple[Flag, ...]:
     found: list[Flag] = ["masked"] if masked(content) else []
     end = content[-40:]
     return (*found, "truncated") if "truncated" in end.lower() and _CUT.search(end) else tuple(found)
-
-
-def _time(value: Any) -> Any:
-    """A time as it was recorded, if it can be one at all."""
-    if value is None or type(value) is str:  # nearly all
-        return value
-    return value if isinstance(value, str | int | float) and not isinstance(value, bool) else None

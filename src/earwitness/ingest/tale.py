@@ -7,52 +7,35 @@ Contents and sightings beyond the first MB wait on disk.
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from earwitness.ingest.digests import Digests, digest_of
+from earwitness.ingest.naming import of_names
 from earwitness.ingest.record import Made, Place
 from earwitness.ingest.refusals import to_nobody
 from earwitness.ingest.shelf import Aside, Tape, Texts
 from earwitness.ingest.spans.texts import as_text, masked
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Time, Trace
+from earwitness.schema.times import as_time
 from earwitness.schema.words import CHANNELS, ActorKind, Channel, Flag, Grade, LossKind, SightingKind
 
 USER = "user"
 _NOBODY = {"", "unknown", "none", "null"}
-# Names up to this length are remembered, for there are few of them.
-_LONGEST_NAME = 256
 # A sighting with its place: content, actor, kind, number, time, event; line, offset, length, pointer, source.
 _Seen = tuple[str, str | None, SightingKind, int, Time | None, str | None, int, int, int, str, int]
 
 
-def named(name: Any) -> str | None:
+@of_names
+def named(name: str) -> str | None:
     """A name, or None where a recorder had none to give."""
-    if not isinstance(name, str):
-        return None
-    known = _remembered(name) if len(name) <= _LONGEST_NAME else _names(name)
-    return name if known else None
-
-
-def _names(name: str) -> bool:
-    return name.strip().lower() not in _NOBODY
-
-
-_remembered = lru_cache(maxsize=4096)(_names)
+    return name if name.strip().lower() not in _NOBODY else None
 
 
 def listed(value: Any) -> list[Any]:
     """A list, or an empty one where something else stands in its place."""
     return value if isinstance(value, list) else []
-
-
-def timed(value: Any) -> Time | None:
-    """A time as the schema takes it, or None where something else stands in its place."""
-    if value is None or type(value) is str:  # nearly all
-        return value
-    return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
 
 
 def said(content: Any) -> str | None:
@@ -169,7 +152,7 @@ class Tale:
         """Tell that an actor was shown a text; the first time is enough."""
         actor = named(actor)
         if self._shown.add(digest_of(f"{kind}:{len(actor) if actor else -1}:{actor}{content}")):
-            self._sightings.append((content, actor, kind, self.next(), timed(time), event, *place), len(content))
+            self._sightings.append((content, actor, kind, self.next(), as_time(time), event, *place), len(content))
 
     def lose(self, kind: LossKind, channel: Channel | None, detail: str, place: Place) -> None:
         """Count something that the recording does not hold."""
@@ -192,7 +175,7 @@ class Tale:
             trace=self.trace.id,
             id=d.id,
             seq=d.seq,
-            time=timed(d.time),
+            time=as_time(d.time),
             channel=d.channel,
             kind=d.kind,
             sender=d.sender,

@@ -19,6 +19,13 @@ _DAY_0 = datetime(1970, 1, 1, tzinfo=UTC).toordinal()
 Times = npt.NDArray[np.datetime64]
 
 
+def as_time(value: Any) -> str | int | float | None:
+    """A time as a record has it and the schema takes it; None where something else stands in its place."""
+    if value is None or type(value) is str:  # nearly all
+        return value
+    return value if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+
+
 def to_nanos(value: object) -> int | None:
     """Nanoseconds since 1970 UTC of `value`, or None where it is no time.
 

@@ -18,8 +18,9 @@ from earwitness.ingest.agentchat import Chat
 from earwitness.ingest.agentmessages import CHUNK, ROUTING, is_message
 from earwitness.ingest.boundary import together
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.tale import Tale, timed
+from earwitness.ingest.tale import Tale
 from earwitness.schema.model import Trace
+from earwitness.schema.times import as_time
 
 
 class _AutoGenStream:
@@ -79,7 +80,7 @@ class _Reader:
         trace = Trace(
             id=f"autogen-{key}",
             framework="autogen",
-            started_at=timed(message.get("created_at")),
+            started_at=as_time(message.get("created_at")),
             observable=("C1", "C2", "C3", "C4", "C6"),
         )
         self.chat = Chat(Tale(trace, place))

@@ -15,9 +15,10 @@ Order: position in the case; times of turns.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from earwitness.ingest.adk_words import REJECTED, TRANSFER, UNCONFIRMED, get, name_of, parts_of, store_of, text_of
+from earwitness.ingest.adk_words import TRANSFER, get, name_of, parts_of, store_of, text_of
 from earwitness.ingest.dialogue import At, Dialogue
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.refusals import is_refusal, is_waiting
 from earwitness.ingest.spans.identity import addressed, clean_name
 from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Delivery, Trace
@@ -125,14 +126,14 @@ class _Case:
 
     def _answer(self, answer: Any, agent: str | None, at: At) -> None:
         """What a tool gave back, or what the runtime answered in its place."""
-        tool, call_id, response = name_of(answer, "name"), name_of(answer, "id"), get(answer, "response")
+        tool, call_id, text = name_of(answer, "name"), name_of(answer, "id"), as_text(get(answer, "response"))
         if tool == TRANSFER:
             return
-        if response == UNCONFIRMED:
+        if is_waiting(text):
             self.dialogue.pause(call_id)
             return
         agent = agent if self.dialogue.open_call(call_id) else self._agent
-        self.dialogue.result(call_id, as_text(response), at, agent=agent, tool=tool, denied=response == REJECTED)
+        self.dialogue.result(call_id, text, at, agent=agent, tool=tool, denied=is_refusal(text))
 
     def _use(self, use: Any, at: At) -> None:
         tool, given = get(use, "name"), as_text(get(use, "args") or {})

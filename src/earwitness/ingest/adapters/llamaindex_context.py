@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.chronicle import Chronicle, name_of, run_name, text_of
-from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.jsontext import decode_text
 from earwitness.ingest.record import Context, Emit, Made, Record, Skip
 
 STATE = "state"
@@ -85,10 +85,7 @@ def _data(value: dict[str, Any]) -> Any:
 
 def _read(value: Any) -> Any:
     """Values are JSON inside JSON."""
-    try:
-        return decode(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
-    except DecodeError:
-        return value
+    return decode_text(value, value)
 
 
 ADAPTER = _LlamaIndexContext()

@@ -15,7 +15,7 @@ Order: position in the text.
 from typing import Any
 
 from earwitness.ingest.jsonrpc import log_name
-from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.jsontext import decode_text
 from earwitness.ingest.record import Context, Place
 from earwitness.ingest.script import Script, WholeRuns, is_name, text
 from earwitness.ingest.transcripts import HyperAgent, Teller, teller_for
@@ -62,7 +62,7 @@ def _tell(record: dict[str, Any], place: Place, name: str) -> Script:
         "scenario": record.get("benchmark_name"),
         "attributes": {"mas_name": record["mas_name"], "human_failure_modes": sum(map(bool, labels.values()))},
     }
-    inner = _json(record["trace_text"])
+    inner = decode_text(record["trace_text"])
     if isinstance(inner, dict):
         _tell_run(script, inner, known, _POINTER)
     else:
@@ -82,13 +82,6 @@ def _tell_run(script: Script, run: dict[str, Any], known: dict[str, Any], pointe
         _trajectory(script, run, known, pointer)
     else:
         _log(script, run["content"], {**known, "request": run.get("prompt")}, pointer)
-
-
-def _json(shown: str) -> Any:
-    try:
-        return decode(shown.encode("utf-8", "surrogatepass"))
-    except DecodeError:
-        return None
 
 
 def _log(script: Script, log: str, known: dict[str, Any], pointer: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from earwitness.ingest.chronicle import folded, name_of, text_of
-from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.jsontext import decode_text
 from earwitness.ingest.record import Place
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
@@ -32,7 +32,7 @@ class Item(NamedTuple):
     @property
     def arguments(self) -> dict[str, Any]:
         """What a call was given, by name; empty where it was given something else."""
-        value = _read(self.given)
+        value = decode_text(self.given)
         return value if isinstance(value, dict) else {}
 
 
@@ -108,13 +108,6 @@ def parts_text(value: Any) -> str:
         return text_of(value)
     texts = (p.get("text") if isinstance(p, dict) else p for p in value)
     return "\n".join(t for t in map(text_of, texts) if t)
-
-
-def _read(value: Any) -> Any:
-    try:
-        return decode(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
-    except DecodeError:
-        return None
 
 
 def without_twins(items: list[Item]) -> Iterator[tuple[Item, bool]]:

@@ -16,7 +16,7 @@ from earwitness.ingest.crewai.flows import STATE, changes
 from earwitness.ingest.crewai.runs import Run
 from earwitness.ingest.crewai.steps import STEP_LINE, is_task, step_of
 from earwitness.ingest.crewai.teller import is_delegation, is_refused, request_of
-from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.jsontext import decode_text
 from earwitness.ingest.record import Context, Emit, Made, Place, Skip
 from earwitness.ingest.refusals import is_of_asked, is_unasked
 from earwitness.ingest.toolkinds import tool_kind
@@ -143,14 +143,14 @@ class Outputs:
         elif row["_table"] == "latest_kickoff_task_outputs":
             yield from self._task_row(row, place)
         else:
-            flow, state = name_of(row.get("flow_uuid")), _json(row.get("state_json"))
+            flow, state = name_of(row.get("flow_uuid")), decode_text(row.get("state_json"))
             if flow and isinstance(state, dict):
                 self.states.setdefault(flow, []).append(({**row, "state": state}, place))
             else:
                 yield Skip("unparseable", "a flow state that is no JSON object", place)
 
     def _task_row(self, row: dict[str, Any], place: Place) -> Iterator[Emit]:
-        task = _json(row.get("output"))
+        task = decode_text(row.get("output"))
         if not isinstance(task, dict):
             self._batch("rows", place).cut()
             yield Skip("unparseable", "a task output that is no JSON object", place)
@@ -201,13 +201,6 @@ class Outputs:
         batch = self._batch("steps", place)
         batch.outputs.append(_output(task, place))
         batch.final = None if "agent" in task else ""
-
-
-def _json(value: Any) -> Any:
-    try:
-        return decode(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
-    except DecodeError:
-        return None
 
 
 def _holds_some(batch: Batch) -> bool:
@@ -303,7 +296,7 @@ def _tell_call(
 ) -> Iterator[Made]:
     tool = name_of(unquote(within(call, "function", "name"))) or "tool"
     text = unquote(within(call, "function", "arguments"))
-    coworker, request = request_of(_json(text)) if is_delegation(tool) else (None, "")
+    coworker, request = request_of(decode_text(text)) if is_delegation(tool) else (None, "")
     own = str(call.get("id"))
     calls[own] = (tool, coworker)
     if coworker:

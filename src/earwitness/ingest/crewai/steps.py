@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.jsontext import decode_text
 from earwitness.ingest.pyrepr import read_repr
 
 STEP_LINE = re.compile(r"(?:\w+:? )?(?=Agent(?:Finish|Action)\(thought=)|TaskOutput:? (?=\{)")
@@ -23,7 +23,7 @@ def step_of(line: str, number: int) -> dict[str, Any] | None:
     found = STEP_LINE.match(line)
     told = line[found.end() :] if found else ""
     if told.startswith("{"):
-        value = _json(told)
+        value = decode_text(told)
         return value if isinstance(value, dict) and is_task(value) else None
     value = read_repr(told)
     if not isinstance(value, dict) or not ("output" in value or "tool" in value):
@@ -31,13 +31,6 @@ def step_of(line: str, number: int) -> dict[str, Any] | None:
     return (
         {"raw": value["output"]} if "output" in value else {"raw": "", "messages": _exchange(value, f"action-{number}")}
     )
-
-
-def _json(text: str) -> Any:
-    try:
-        return decode(text.encode("utf-8", "surrogatepass"))
-    except DecodeError:
-        return None
 
 
 def _exchange(action: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Rows by number, of which only those met lately are in memory."""
 
-import weakref
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Generic, TypeVar
@@ -73,7 +72,6 @@ class Book(Generic[R]):
     def _open(self) -> Shelf:
         if self._shelf is None:
             self._shelf = Shelf()
-            weakref.finalize(self, self._shelf.close)
         return self._shelf
 
     def _fetch(self, number: int) -> list[R]:

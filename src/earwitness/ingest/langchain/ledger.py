@@ -15,6 +15,7 @@ from earwitness.ingest.record import Emit, Made, Place
 from earwitness.ingest.shelf import Texts
 from earwitness.ingest.spans.texts import flags_of
 from earwitness.schema.model import Actor, Delivery, Event, Loss, Sighting, Trace
+from earwitness.schema.times import as_time
 from earwitness.schema.words import CHANNELS, ActorKind, Channel, Flag, LossKind, SightingKind
 
 USER = "user"
@@ -70,7 +71,7 @@ class Ledger:
     ) -> int:
         """Draft a production; `name` becomes its id, `kept` stands for a content that `texts` has."""
         kept = self.texts.keep(content) if kept is None else kept
-        told = (self._id(name), channel, kept, kind, place, self._next(), sender, to, _moment(time), flags)
+        told = (self._id(name), channel, kept, kind, place, self._next(), sender, to, as_time(time), flags)
         number = self.drafts.append(Draft(*told, attributes=attributes))
         self._look_into(number, content)
         self._used.add(channel)
@@ -143,7 +144,7 @@ class Ledger:
             return None
         kept = self.texts.keep(content) if kept is None else kept
         event = None if draft is None else self.drafts[draft].id
-        return self.sightings.append(Seen(actor, kind, kept, place, seq, _moment(time), event))
+        return self.sightings.append(Seen(actor, kind, kept, place, seq, as_time(time), event))
 
     def shown(self) -> tuple[Channel, ...]:
         """Channels that could be seen: nothing records artifacts, and a store shows only where its use was an event."""
@@ -267,7 +268,3 @@ class Ledger:
     def _next(self) -> int:
         self._seq += 1
         return self._seq - 1
-
-
-def _moment(value: Any) -> str | int | float | None:
-    return value if isinstance(value, str | int | float) and not isinstance(value, bool) else None

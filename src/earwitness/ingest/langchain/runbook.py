@@ -14,7 +14,7 @@ from earwitness.ingest.langchain.runs import Run, moment
 from earwitness.ingest.langchain.telling import tell
 from earwitness.ingest.record import Context, Emit, Place
 from earwitness.ingest.shelf import Key, Shelf, Whereabouts
-from earwitness.schema.times import to_nanos
+from earwitness.schema.times import as_time, to_nanos
 
 # Values of fewer bytes stay in memory.
 _SMALL = 256
@@ -239,6 +239,6 @@ def merge(run: Run, key: str, value: Any) -> None:
         return
     if isinstance(value, datetime):  # from a table
         value = value.isoformat()
-    if key in _TIMES and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+    if key in _TIMES and as_time(value) is None:
         return
     setattr(run, key, value)

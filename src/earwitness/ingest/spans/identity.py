@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from earwitness.ingest.naming import of_names
 from earwitness.ingest.spans.facts import Rung
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.texts import loads
@@ -14,8 +15,6 @@ _NODE_METADATA = ("langgraph_checkpoint_ns", "langgraph_node")
 _FLAT = frozenset(prefix + key for prefix in _METADATA for key in (*_NODE_METADATA, "lc_agent_name"))
 _NODE_KEYS = ("graph.node.name", "graph.node.id")
 _NO_NAMES = {"", "unknown", "none", "null", "undefined", "n/a", "root"}
-# Names up to this length are remembered, for there are few of them.
-_LONGEST_NAME = 256
 # An instrumentation that writes its own name where an agent's belongs.
 _STAND_INS = {"OpenAI Agents instrumentation"}
 # Nodes of a graph that are plumbing inside an agent.
@@ -29,19 +28,11 @@ _ADDRESS_KEYS = ("agent_name", "coworker", "recipient", "to_agent", "target_agen
 _GENERIC = {"agent", "coworker", "human", "user", "assistant"}
 
 
-def clean_name(value: Any) -> str | None:
+@of_names
+def clean_name(name: str) -> str | None:
     """A name, unless it is one of the ways to say that there is none."""
-    if not isinstance(value, str):
-        return None
-    return _remembered(value) if len(value) <= _LONGEST_NAME else _cleaned(value)
-
-
-def _cleaned(name: str) -> str | None:
     name = name.strip()
     return None if name.lower() in _NO_NAMES else name
-
-
-_remembered = lru_cache(maxsize=4096)(_cleaned)
 
 
 def agent_of(span: Span, *, is_agent: bool) -> tuple[str | None, Rung | None]:
