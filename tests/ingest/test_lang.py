@@ -570,3 +570,12 @@ def test_events_of_the_server_are_those_of_the_library(
 def told(items: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
     for e in of(items, "event"):
         yield e["channel"], e.get("kind"), e.get("sender"), json.dumps(e.get("to")), e["content"]
+
+
+def test_settings_of_other_programs_are_no_updates(tmp_path: Path) -> None:
+    """What might be a step of a graph, in a file without any message, is of no format that is known."""
+    path = tmp_path / "settings.json"
+    path.write_text('{"permissions": {"allow": ["read"], "deny": []}}')
+    with Case() as case:
+        (source,) = Loader(case).load([path])
+    assert (source.dialects, source.outcomes) == ({}, {"unknown": 1, "mapped": 0})

@@ -206,8 +206,13 @@ class Router:
 
     def finish(self) -> None:
         """Let adapters say what they could only say at the end, and hand everything on."""
-        for reader in self._readers.values():
+        outcomes, dialects = self.source.outcomes, self.source.dialects
+        for name, reader in self._readers.items():
+            unknown = outcomes.get("unknown", 0)
             self.put(reader.close({self.source.number: self.source}))
+            # One that waited to see whether the records were of its format, and none was.
+            if dialects.get(name) == outcomes.get("unknown", 0) - unknown:
+                del dialects[name]
 
     def _take_block_at_once(self, block: Block) -> bool:
         end = block.data.find(b"\n")
