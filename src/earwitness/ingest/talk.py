@@ -33,6 +33,7 @@ ITEMS = frozenset(
         *("program", "program_output"),
     }
 )
+_GEMINI = frozenset(("text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode"))
 _LONGEST_NAME = 1 << 10
 
 
@@ -51,7 +52,15 @@ def is_message(value: Any) -> bool:
     """Whether a value is a message with a role."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str) or value["role"] not in ROLES:
         return False
-    return isinstance(value.get("content"), str | list) or isinstance(value.get("tool_calls"), list)
+    said = value.get("parts") if "messageId" not in value else None  # that of A2A has an adapter of its own
+    return isinstance(value.get("content"), str | list) or isinstance(value.get("tool_calls"), list) or _has_parts(said)
+
+
+def _has_parts(parts: Any) -> bool:
+    """Whether these are parts as Gemini's API and the Vercel AI SDK have them."""
+    if not isinstance(parts, list) or not parts or not isinstance(parts[0], dict):
+        return False
+    return "kind" not in parts[0] and ("type" in parts[0] or not _GEMINI.isdisjoint(parts[0]))
 
 
 class Talk:
@@ -156,6 +165,8 @@ class Talk:
             self._unnamed.append((part.name, call_id))
         # Whether a call is a handoff shows in its result, whatever the tool is called.
         self.dialogue.call(self.agent, part.name, part.text, at, call_id, hold=True, caller=part.caller)
+        if "not_delivered" in part.flags:
+            self.dialogue.pause(call_id)
         self._delegate(call_id, at)
 
     def _delegate(self, call_id: str | None, at: At) -> None:

@@ -1,12 +1,13 @@
 """Chat-message JSONL: messages and items as the providers' APIs write them, without a framework around.
 
 Conversations a line (`{"messages": [...]}`: fine-tuning files, request logs, with `response` beside or not), batch
-input and output files, responses of the chat, Responses and Anthropic APIs, ShareGPT (`conversations` of `from` and
-`value`), or one message or item a line or in an array (`result.to_input_list()`). There are no ids of runs, no times
-and no agents: a conversation is a line or a file, the speaker is a message's `name`, else `assistant`. The last words
-before a request or the end went to the user. Tools that the provider runs are tools; what a program of the model's
-calls and gets (`caller`) is the program's, not the agent's. Agents behind tools, shared memory and artifacts cannot be
-seen; reasoning is there only where the provider returns it.
+input and output files, responses of the chat, Responses, Anthropic and Gemini APIs, stored chats of the Vercel AI SDK,
+ShareGPT (`conversations` of `from` and `value`), or one message or item a line or in an array
+(`result.to_input_list()`). There are no ids of runs, no times and no agents: a conversation is a line or a file, the
+speaker is a message's `name`, else `assistant`. The last words before a request or the end went to the user. Tools
+that the provider runs are tools; what a program of the model's calls and gets (`caller`) is the program's, not the
+agent's. Agents behind tools, shared memory and artifacts cannot be seen; reasoning is there only where the provider
+returns it.
 
 Obtained by: a log of requests, a batch file, a fine-tuning file, or `result.to_input_list()`.
 Versions tried: openai 3.57.0, openai-agents 0.24.0; the other APIs after their documentation.
@@ -27,6 +28,7 @@ _AGENT = "assistant"
 _SHARED = ("conversation_id", "session_id", "thread_id")
 _KEYS = (*_SHARED, "custom_id", "id")
 _TIMES = ("timestamp", "created_at", "created", "time", "ts")
+_INSTRUCTIONS = ("system", "instructions", "systemInstruction", "system_instruction")
 _SHAREGPT = {
     "human": "user",
     "gpt": "assistant",
@@ -40,7 +42,7 @@ _ANSWERS = 1 << 20
 
 class _ChatMessages:
     NAME = "chat-messages"
-    TITLE = "Chat messages (OpenAI, Anthropic, ShareGPT, batch files)"
+    TITLE = "Chat messages (OpenAI, Anthropic, Gemini, Vercel AI SDK, ShareGPT, batch files)"
     PRIORITY = 90
 
     def sniff(self, value: Any) -> bool:
@@ -73,7 +75,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _messages(value: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    for key in ("messages", "conversations", "input", "output", "choices"):
+    for key in ("messages", "conversations", "contents", "input", "output", "choices", "candidates"):
         found = value.get(key)
         if isinstance(found, list) and found and _spoken(found[0]):
             yield f"/{key}", found
@@ -93,6 +95,10 @@ def _plain(item: Any) -> Any:
         return item
     if isinstance(item.get("message"), dict):
         return item["message"]
+    if isinstance(item.get("content"), dict) and "parts" in item["content"]:  # a candidate of Gemini's
+        return {"role": "model", **item["content"]}
+    if isinstance(item.get("parts"), list) and "role" not in item:
+        return {"role": "user", **item}
     if isinstance(item.get("from"), str) and "value" in item:
         role = _SHAREGPT.get(item["from"], item["from"])
         if role == "function_call":
@@ -146,10 +152,11 @@ class _Reader:
         time, lost = first_scalar(value, _TIMES), 0
         for path in ((), ("body",), ("request",), ("request", "body")):
             inner = _at(value, path)
-            for key in ("system", "instructions") if isinstance(inner, dict) else ():
-                if isinstance(inner.get(key), str | list):
+            for key in _INSTRUCTIONS if isinstance(inner, dict) else ():
+                said = inner[key].get("parts") if isinstance(inner.get(key), dict) else inner.get(key)
+                if isinstance(said, str | list):
                     at = At(place.at("".join(f"/{p}" for p in (*path, key))), time)
-                    talk.tell({"role": "system", "content": inner[key]}, at)
+                    talk.tell({"role": "system", "content": said}, at)
         for pointer, messages in lists:
             for n, item in enumerate(messages):
                 where = pointer if item is value else f"{pointer}/{n}"

@@ -14,6 +14,7 @@ from earwitness.ingest.items import call_item, caller_of, is_consent, is_hosted,
 from earwitness.ingest.spans.attachments import address_of, blob_part
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.texts import as_text, loads
+from earwitness.ingest.spans.vercelparts import is_ui_part, ui_parts, vercel_part
 
 _ROLES = {
     "developer": "system",
@@ -216,6 +217,8 @@ def _parts(content: Any, role: str, message: dict[str, Any]) -> Iterator[Part]:
 def _block(block: Any) -> Iterator[Part]:
     if not isinstance(block, dict):
         yield Part("text", as_text(block))
+    elif is_ui_part(block):
+        yield from ui_parts(block)
     elif is_hosted(block):
         yield from (part for message in _hosted(block) for part in message.parts)
     else:
@@ -290,7 +293,12 @@ def _part(block: dict[str, Any]) -> Part:
             return Part("text", text)
     if _SHAPES.isdisjoint(block):
         return _typed_part(block)
-    return _gemini(block) or _vercel(block) or _bare_call(block) or _typed_part(block)
+    return (
+        _gemini(block)
+        or (vercel_part(block) if "toolCallId" in block else None)
+        or _bare_call(block)
+        or _typed_part(block)
+    )
 
 
 def _bare_call(block: dict[str, Any]) -> Part | None:
@@ -344,19 +352,6 @@ def _gemini(block: dict[str, Any]) -> Part | None:
 def _either(block: dict[str, Any], *keys: str) -> dict[str, Any] | None:
     """The first of these fields that is an object."""
     return next((block[k] for k in keys if isinstance(block.get(k), dict) and block[k]), None)
-
-
-def _vercel(block: dict[str, Any]) -> Part | None:
-    """A call or a result in the words of the Vercel AI SDK."""
-    if "toolCallId" not in block:
-        return None
-    call, tool = _name(block["toolCallId"]), _name(block.get("toolName"))
-    if block.get("type") == "tool-result" or "result" in block or "output" in block:
-        back = block.get("result", block.get("output"))
-        if isinstance(back, dict) and back.keys() == {"type", "value"}:
-            back = back["value"]
-        return Part("tool_response", as_text(back), call, tool)
-    return Part("tool_call", as_text(block.get("args", block.get("input", ""))), call, tool)
 
 
 def _returned(block: dict[str, Any]) -> str:
