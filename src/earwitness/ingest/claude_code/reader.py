@@ -58,11 +58,18 @@ class Reader:
     def feed(self, record: Record) -> Iterable[Emit]:
         """Keep a line for its session."""
         line, place = record
+        if isinstance(line, Skip):
+            return (line,)
+        return self._line(line, place)
+
+    def _line(self, line: dict[str, Any], place: Place) -> Iterator[Emit]:
         kind = line.get("type")
         if kind in _MESSAGES:
             yield from self._message(line, place)
         elif kind == "summary" and "leafUuid" in line:
             self.loose.append((str(line["leafUuid"]), Aside("summary", text_of(line.get("summary")), place)))
+        elif kind == "answer":
+            self._session(str(line["sessionId"])).asides.append(Aside(kind, line["result"], place.at("/result")))
         elif kind == "attachment":
             self._attachment(line, place)
         elif kind in ("started", "result") or "toolUseId" in line:
@@ -101,6 +108,8 @@ class Reader:
         else:
             session = self._session(session_of(line, self.context.name))
             session.shelved.add(self.shelf.put(without_bulk(line)), place, self.context.name)
+            if "madeBy" in line:
+                session.made_by[line["agentId"]] = line["madeBy"]
             self.homes.setdefault(uuid, session)
 
     def _attachment(self, line: dict[str, Any], place: Place) -> None:

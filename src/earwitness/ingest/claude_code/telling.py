@@ -64,7 +64,7 @@ class _Teller:
             first[0],
             framework="claude-code",
             started_at=min(times) if times else None,
-            observable=CHANNELS if self.session.entries else ("C2", "C6"),  # a journal, a summary
+            observable=CHANNELS if self.session.entries else self._of_asides(),
         )
         yield from self._unseen()
         for agent, name in self.names.items():
@@ -76,6 +76,10 @@ class _Teller:
             place = self.session.threads[agent][0].place if agent in self.session.threads else first[0]
             roles, aliases = ((role,) if role else ()), ((agent,) if agent != name else ())
             yield from self.book.actor(place, name, roles=roles, aliases=aliases)
+
+    def _of_asides(self) -> tuple[Channel, ...]:
+        """What a session can show of which no message was read: an answer alone, a journal, a summary."""
+        return ("C1",) if all(a.kind == "answer" for a in self.session.asides) else ("C2", "C6")
 
     def _unseen(self) -> Iterator[Made]:
         """Sub-agents of whose work only the answer is in the record."""
@@ -109,12 +113,22 @@ class _Teller:
         who = self.names.get(aside.agent, f"agent-{aside.agent}") if aside.agent else MAIN
         if aside.kind == "attachment":
             yield from self.book.shown(aside.place, who, aside.text, "input", aside.time)
+        elif aside.kind == "answer":
+            yield from self._given(aside)
         elif aside.kind == "summary":
             yield from self.book.event(aside.place, "C6", aside.text, kind="summary")
         elif self.book.said(who, aside.text):
             yield from self.book.shown(aside.place, None, aside.text, "result")
         else:
             yield from self.book.event(aside.place, "C2", aside.text, sender=who, kind="workflow_result")
+
+    def _given(self, aside: Aside) -> Iterator[Made]:
+        """What the program gave back at the end: the last words of the main agent, mostly."""
+        if self.book.said(MAIN, aside.text):
+            yield from self.book.shown(aside.place, USER, aside.text, "result")
+        elif aside.text.strip():
+            to = (Delivery(USER, "structural"),)
+            yield from self.book.event(aside.place, "C1", aside.text, sender=MAIN, to=to, kind="message")
 
     def _log(self, entry: Entry, block: Block) -> Iterator[Made]:
         place = entry.place.at(block.pointer)

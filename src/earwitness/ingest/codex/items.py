@@ -26,6 +26,7 @@ class Item(NamedTuple):
     tool: str = ""
     given: Any = None
     failed: bool = False
+    refused: bool = False
     hidden: bool = False
     twin: bool = False
 
@@ -88,9 +89,10 @@ def _response(payload: dict[str, Any], sort: str, place: Place, time: str | None
         return [_call(payload, sort, place, time)]
     if sort in _OUTPUTS:
         output = payload.get("output")
-        failed = isinstance(output, dict) and output.get("success") is False
-        text = parts_text(output.get("content") if isinstance(output, dict) and "content" in output else output)
-        return [Item("output", text, place.at("/output"), time, call=str(payload.get("call_id")), failed=failed)]
+        told = output if isinstance(output, dict) else {}
+        text, call = parts_text(told.get("content", output)), str(payload.get("call_id"))
+        failed, refused = told.get("success") is False, told.get("refused") is True
+        return [Item("output", text, place.at("/output"), time, call=call, failed=failed, refused=refused)]
     return [] if sort == "ghost_snapshot" else None
 
 

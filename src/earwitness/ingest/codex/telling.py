@@ -12,6 +12,7 @@ from earwitness.schema.model import Delivery
 
 FILES = "files"
 PLAN = "plan"
+CHANGE, SEARCH = "file_change", "web_search"
 SPAWN = "spawn_agent"
 SENDS = ("send_input", "send_message", "followup_task", "assign_task")
 WAITS = ("wait", "wait_agent", "close_agent")
@@ -54,7 +55,8 @@ class _Teller:
         self.calls: dict[str, str] = {}
         items = (item for thread in run.threads for item in thread.items)
         outputs = [item for item in items if item.kind == "output"]
-        self.refused = {i.call for i in outputs if _REFUSED.match(i.text)}
+        self.refused = {i.call for i in outputs if i.refused or _REFUSED.match(i.text)}
+        self.answered = {i.call for i in outputs}
         self.unwritten = self.refused | {i.call for i in outputs if i.failed or _UNWRITTEN.match(i.text)}
 
     def thread(self, thread: Thread) -> Iterator[Emit]:
@@ -126,6 +128,12 @@ class _Teller:
             common |= {"flags": ("not_delivered",) if lost else ()}
             files = (undelivered(FILES) if lost else Delivery(FILES),)
             yield from self.book.event(item.place, "C7", item.text, to=files, kind=item.tool, **common)
+        elif item.tool == CHANGE:
+            yield self.book.loss(item.place, "reference", "C7", "files that were changed are named, not shown")
+            lost = item.call in self.unwritten
+            common |= {"flags": ("not_delivered",) if lost else ("reference",)}
+            files = (undelivered(FILES) if lost else Delivery(FILES),)
+            yield from self.book.event(item.place, "C7", item.text, to=files, kind=item.tool, **common)
         elif item.tool in ASKS and item.call not in self.refused:
             user = (Delivery(USER, "structural"),)
             yield from self.book.event(item.place, "C1", item.text, to=user, kind=item.tool, **common)
@@ -134,6 +142,8 @@ class _Teller:
         else:
             to = self._to(item, item.tool)
             yield from self.book.event(item.place, "C3", item.text, to=to, kind="tool_call", **common)
+            if item.tool == SEARCH and item.call not in self.answered:
+                yield self.book.loss(item.place, "content_missing", "C4", "what a search found is not recorded")
         if item.call in self.children:
             yield from self.thread(self.children[item.call])
 

@@ -1,0 +1,123 @@
+"""Codex's stream of events: what `codex exec --json` and the Codex SDK give an application.
+
+An event a line: a thread begins, turns begin and end, items are started, updated and completed. A completed item holds
+a call and what came back. Items are told as those of a rollout are (see `codex-rollout`); of one thread import the
+rollout or the stream, for calls have other ids in each.
+
+The format cannot show what the user asked, instructions, what files hold that were changed, nor what a search found;
+of other threads it shows what they were told and what they said last.
+
+Obtained by: `codex exec --json`, or the events of `thread.runStreamed()`, dumped.
+Versions tried: types of @openai/codex-sdk 0.163.0.
+Order: file order.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from earwitness.ingest.chronicle import text_of
+from earwitness.ingest.codex.reader import Reader
+from earwitness.ingest.record import Context, Record, Skip
+
+_ENDED = ("item.completed", "item.started", "item.updated")
+_TURNS = ("turn.started", "turn.completed", "turn.failed")
+_TWINS = {"agent_message": ("agent_message", "message"), "reasoning": ("agent_reasoning", "text")}
+_BAD, _DECLINED = ("failed", "declined"), "declined"
+
+
+class _CodexExec:
+    NAME = "codex-exec"
+    TITLE = "Codex stream of events"
+    READER = "codex"
+
+    def sniff(self, value: Any) -> bool:
+        if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+            return False
+        kind, item = value["type"], value.get("item")
+        if kind == "thread.started":
+            return isinstance(value.get("thread_id"), str)
+        if kind in _ENDED:
+            return isinstance(item, dict) and isinstance(item.get("type"), str) and isinstance(item.get("id"), str)
+        return kind in _TURNS and value.keys() <= {"type", "usage", "error"}
+
+    def split(self, record: Record) -> Iterator[Record]:
+        """The event as records of a rollout: none, one, or a call and its output."""
+        value, place = record
+        kind, error = value["type"], value.get("error")
+        if kind == "thread.started":
+            yield Record({"type": "session_meta", "payload": {"id": value["thread_id"]}}, place)
+        elif kind == "item.completed":
+            for pointer, row in _rows(value["item"]):
+                yield Record(row, place.at(f"/item{pointer}"))
+        elif kind == "turn.failed" and isinstance(error, dict):
+            yield Record(_event("error", "message", error.get("message")), place.at("/error"))
+        else:
+            yield Record(Skip("ignored", "a note that a turn or an item began or ended", place), place)
+
+    def open(self, context: Context) -> Reader:
+        return Reader(context)
+
+
+def _rows(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    kind = item["type"]
+    if kind in _TWINS:
+        yield "", _event(*_TWINS[kind], item.get("text"), item["id"])
+    elif kind == "error":
+        yield "", _event("error", "message", item.get("message"), item["id"])
+    elif kind in _CALLS:
+        tool, given, back = _CALLS[kind](item)
+        yield "", _response(item, "function_call", name=tool, arguments=given)
+        if back is not None:
+            state = item.get("status")
+            output = {"content": back, "success": state not in _BAD, "refused": state == _DECLINED}
+            yield "/result", _response(item, "function_call_output", output=output)
+    else:
+        yield "", {"type": "response_item", "payload": {"type": kind, "id": item["id"]}}
+
+
+def _event(kind: str, key: str, text: Any, name: Any = None) -> dict[str, Any]:
+    return {"type": "event_msg", "payload": {"type": kind, key: text_of(text), "id": name}}
+
+
+def _response(item: dict[str, Any], kind: str, **rest: Any) -> dict[str, Any]:
+    return {"type": "response_item", "payload": {"type": kind, "call_id": item["id"], **rest}}
+
+
+_Call = tuple[str, Any, str | None]
+
+
+def _command(item: dict[str, Any]) -> _Call:
+    return "shell", item.get("command"), text_of(item.get("aggregated_output"))
+
+
+def _change(item: dict[str, Any]) -> _Call:
+    return "file_change", text_of(item.get("changes")), "" if item.get("status") in _BAD else None
+
+
+def _mcp(item: dict[str, Any]) -> _Call:
+    result, error = item.get("result"), item.get("error")
+    said = result.get("content") if isinstance(result, dict) else None
+    texts = [p.get("text", p) if isinstance(p, dict) else p for p in said] if isinstance(said, list) else []
+    back = text_of(error.get("message")) if isinstance(error, dict) else "\n".join(map(text_of, texts))
+    return f"{item.get('server')}__{item.get('tool')}", text_of(item.get("arguments")), back
+
+
+def _other(item: dict[str, Any]) -> _Call:
+    """Another thread: it is started, told something, or waited for."""
+    threads = item.get("receiver_thread_ids")
+    target = threads[0] if isinstance(threads, list) and threads else None
+    states = item.get("agents_states")
+    return str(item.get("tool")), {"message": item.get("prompt"), "target": target}, text_of(states) if states else None
+
+
+_CALLS = {
+    "command_execution": _command,
+    "file_change": _change,
+    "mcp_tool_call": _mcp,
+    "web_search": lambda item: ("web_search", text_of(item.get("query")), None),
+    "todo_list": lambda item: ("update_plan", text_of(item.get("items")), None),
+    "collab_tool_call": _other,
+}
+
+
+ADAPTER = _CodexExec()

@@ -1,0 +1,74 @@
+"""All threads of an import, told once their last file was read."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from earwitness.ingest.boundary import together
+from earwitness.ingest.chronicle import run_name, text_of
+from earwitness.ingest.codex.items import items_of, says
+from earwitness.ingest.codex.telling import tell
+from earwitness.ingest.codex.threads import Run, Thread, runs_of, thread_of
+from earwitness.ingest.record import Context, Emit, Place, Record, Skip
+from earwitness.ingest.shelf import Shelf
+
+
+class Reader:
+    """Collects records by thread, whatever file they come from.
+
+    Args:
+        context: of the import.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.shelf = Shelf()
+        self.by_source: dict[int, Thread] = {}
+        self.threads: dict[str, Thread] = {}
+
+    def feed(self, record: Record) -> Iterable[Emit]:
+        """Keep a record for its thread."""
+        value, place = record
+        if isinstance(value, Skip):
+            return (value,)
+        if value["type"] == "session_meta":
+            return self._meta(value["payload"], place)
+        return self._items(value, place)
+
+    def finish(self) -> Iterable[Emit]:
+        """Every run."""
+        for run in runs_of(list(self.threads.values())):
+            yield from together(self._told(run), run.places())
+            for thread in run.threads:
+                thread.items = []
+        self.shelf.close()
+
+    def _told(self, run: Run) -> Iterator[Emit]:
+        for thread in run.threads:
+            for key, place in thread.shelved:
+                thread.items += items_of(self.shelf.get(key), place) or []
+        yield from tell(run)
+
+    def _meta(self, payload: dict[str, Any], place: Place) -> Iterator[Emit]:
+        """The first of a file is its own; a copied history brings that of the parent along."""
+        if place.source in self.by_source:
+            yield Skip("ignored", "the head of a copied history", place)
+            return
+        thread = thread_of(payload, place, run_name(self.context))
+        self.by_source[place.source] = self.threads.setdefault(thread.id, thread)
+
+    def _items(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
+        found = says(value)
+        if found is None:
+            yield Skip("unknown", "a Codex record of a type that is not read", place)
+            return
+        if not found:
+            yield Skip("ignored", "a record of the terminal's own", place)
+            return
+        thread = self.by_source.get(place.source)
+        if thread is None:
+            thread = Thread(run_name(self.context), place)
+            self.by_source[place.source] = self.threads[thread.id] = thread
+        if self.context.claim("codex", thread.id, str(value.get("timestamp")), text_of(value["payload"])):
+            thread.shelved.append((self.shelf.put(value), place))
+        else:
+            yield Skip("duplicate", "the same record was read before", place)
