@@ -44,13 +44,14 @@ class CallItem(NamedTuple):
 
 
 class OutputItem(NamedTuple):
-    """What came of a call."""
+    """What came of a call; `tool` is what its kind says of it."""
 
     kind: str
     id: str | None
     text: str
     failed: bool
     denied: bool
+    tool: str | None = None
 
 
 def is_nested_history(text: str) -> bool:
@@ -113,7 +114,8 @@ def output_item(raw: dict[str, Any]) -> OutputItem | None:
     if not kind.endswith("_call_output") and kind not in (_PRINTED, _TOOLS):
         return None
     back = next((raw[k] for k in ("output", "result", "tools") if raw.get(k) is not None), None)
-    return OutputItem(kind, _id(raw, "call_id", "id"), _words(back), raw.get("status") == "failed", False)
+    failed, tool = raw.get("status") == "failed", kind.removesuffix("_output").removesuffix("_call")
+    return OutputItem(kind, _id(raw, "call_id", "id"), _words(back), failed, False, tool)
 
 
 def _id(raw: dict[str, Any], *keys: str) -> str | None:

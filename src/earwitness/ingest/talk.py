@@ -221,8 +221,8 @@ class Talk:
             return  # the call that follows repeats what was allowed
         denied = output.denied or self._is_refusal(output.id, output.text)
         flags: tuple[Flag, ...] = ("failed",) if output.failed and not denied else ()
-        agent = None if call else self.agent
-        self.dialogue.result(output.id, output.text, at, agent=agent, flags=flags, denied=denied)
+        agent, tool = (None, None) if call else (self.agent, output.tool)
+        self.dialogue.result(output.id, output.text, at, agent=agent, tool=tool, flags=flags, denied=denied)
 
 
 def _is_error(content: Any) -> bool:
