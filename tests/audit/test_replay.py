@@ -102,6 +102,7 @@ def test_shipped_conditions_are_known_by_the_name_of_their_file() -> None:
     [
         ("name: x\nfloor: 1\n", "unknown field `floor`"),
         ("name: x\ndecision: never\n", "$.decision"),
+        ("name: x\ndecisoin: static\n", "meant: `decision`"),
         ("name: x\nconfidence: {C2: 1.5}\n", "between 0 and 1"),
         ("name: x\nconfidence: {C9: 0.5}\n", "C9"),
         ("name: [\n", "c.yaml:2: not YAML"),

@@ -64,6 +64,12 @@ def test_empty_policy_denies() -> None:
         ("values:\n- {attribute: a, value: x}\n- {attribute: a, value: ' '}", ":3:", "$.values[1].value"),
         ("values:\n- {attribute: a, value: [s3cret]}", ":2:", "Expected `str`"),
         ("&a [*a]", "", "p.yaml"),
+        ("default: deny", ":1:", "known: allow, sanitize"),
+        ("rules:\n- {effect: allow, recpients: [a]}", ":2:", "meant: `recipients`"),
+        ("colour: red", ":1:", "known: version, default, roster"),
+        ("fallback: {C9: closed}", ":1:", "known: C1, C2, C3, C4, C5, C6, C7"),
+        ("fallback: {C3: maybe}", ":1:", "known: closed, field"),
+        ("rules:\n- {effect: allow, channels: [X1]}", ":2:", "known: C1, C2"),
     ],
 )
 def test_mistakes_are_located(text: str, place: str, cause: str) -> None:
@@ -128,6 +134,7 @@ def test_vault_aliases_in_one_cell(tmp_path: Path) -> None:
         ("v.csv", "attribute,secret\na,s3cret\n", "no column value"),
         ("v.csv", "attribute,value,colour\na,s3cret,red\n", "unknown column colour"),
         ("v.csv", "attribute,value,value_type\na,s3cret,odd\n", "row 1"),
+        ("v.csv", "attribute,value,value_type\na,s3cret,odd\n", "known: contextual, format_dependent, value_dependent"),
         ("v.csv", 'attribute,value\na,"s3cret\nb', "cannot be parsed"),
         ("v.csv", "attribute,value\na,\n", "row 1"),
         ("v.jsonl", '{"attribute": "a", "value": s3cret}', "cannot be parsed"),

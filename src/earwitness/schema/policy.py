@@ -25,6 +25,7 @@ from typing import Any, Literal
 import msgspec
 import yaml
 
+from earwitness.schema.cures import cure
 from earwitness.schema.errors import PolicyError
 from earwitness.schema.model import Selectors
 from earwitness.schema.words import ActorKind, Channel, Effect, Position, ValueType
@@ -96,7 +97,7 @@ def parse_policy(raw: bytes, name: str) -> Policy:
     try:
         policy = msgspec.convert(_listed(data), Policy)
     except msgspec.ValidationError as error:
-        raise PolicyError(_located(str(error), node, name)) from None
+        raise PolicyError(_located(str(error), node, name) + cure(Policy, error)) from None
     _check(policy, node, name)
     return policy
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from earwitness.schema.cures import cure
 from earwitness.schema.errors import PolicyError
 from earwitness.schema.policy import PolicyValue
 
@@ -65,7 +66,7 @@ def _value(row: dict[str, Any], path: Path, number: int) -> PolicyValue:
     try:
         value = msgspec.convert({**given, "aliases": listed}, PolicyValue)
     except msgspec.ValidationError as error:
-        raise PolicyError(f"{path}: row {number}: {str(error).replace('$.', '')}") from None
+        raise PolicyError(f"{path}: row {number}: {str(error).replace('$.', '')}{cure(PolicyValue, error)}") from None
     if not value.value.strip():
         raise PolicyError(f"{path}: row {number}: a protected value must not be empty")
     return value

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 import yaml
 
+from earwitness.schema.cures import cure
 from earwitness.schema.errors import InputError
 from earwitness.schema.words import CHANNELS, Channel, ValueType
 from earwitness.schema.yamlerrors import told_as
@@ -128,7 +129,7 @@ def parse(raw: bytes, name: str) -> Condition:
     try:
         condition = msgspec.convert(data, Condition)
     except msgspec.ValidationError as error:
-        raise InputError(f"{name}: {error}; docs/replay.md describes the keys") from None
+        raise InputError(f"{name}: {error}{cure(Condition, error)}; docs/replay.md describes the keys") from None
     return _checked(condition, name)
 
 
