@@ -15,6 +15,9 @@ _USER, _STORE = "user", "store"
 _HUMAN, _BLIND = "human", "auto"
 # Shorter texts are said by several independently.
 _QUOTABLE = 16
+_UNFIT = re.compile(
+    r"Found \d+ validation errors? parsing tool input arguments:|Required parameter \S+ not provided to tool call\."
+)
 _NO_TOOL = re.compile(r"Tool .* not found", re.DOTALL)
 
 
@@ -91,12 +94,14 @@ def _refused(events: list[dict[str, Any]]) -> frozenset[str]:
     decided = [e for e in events if e.get("event") == "approval" and e.get("decision") in ("reject", "terminate")]
     made = {_asked(e) for e in decided if e.get("stage") == "result"}
     tools = [e for e in events if e.get("event") == "tool"]
-    unmade = {str(e.get("id")) for e in tools if _kind_of(e.get("error")) == "approval" or _is_missing(e.get("error"))}
+    unmade = {str(e.get("id")) for e in tools if _kind_of(e.get("error")) == "approval" or _is_unmade(e.get("error"))}
     return frozenset((unmade | {_asked(e) for e in decided}) - made)
 
 
-def _is_missing(error: Any) -> bool:
-    return _kind_of(error) == "parsing" and _NO_TOOL.fullmatch(str(error.get("message"))) is not None
+def _is_unmade(error: Any) -> bool:
+    """Whether there is no such tool, or it was not given the arguments, which do not fit."""
+    said = str(error.get("message")) if _kind_of(error) == "parsing" else ""
+    return _NO_TOOL.fullmatch(said) is not None or _UNFIT.match(said) is not None
 
 
 def _asked(approval: dict[str, Any]) -> str:
@@ -216,11 +221,13 @@ def _tool(sample: Sample, step: Step) -> None:
         else:
             script.actor(event["function"], "tool")
     call, source, agent = sample.calls.get(str(event.get("id")), (None, event.get("function"), False))
-    source = None if str(event.get("id")) in sample.refused else source
+    unmade = str(event.get("id")) in sample.refused
+    source = None if unmade else source
     error = event.get("error")
     said = _content(sample, event.get("result"), "text")
-    if error:
+    if error and not unmade:
         script.loss("failed_call", "tool call", "C4")
+    if error:
         said = "\n".join(dict.fromkeys(s for s in (said, text(sample.whole(error.get("message")))) if s))
     sample.shown.add((actor, "tool", said))
     if agent and said in sample.answers:
