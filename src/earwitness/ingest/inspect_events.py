@@ -330,6 +330,35 @@ def _sandbox(sample: Sample, step: Step) -> None:
         sample.script.sighting(said, f"{step.pointer}/{key}", actor=None, kind="result")
 
 
+def _asked_user(sample: Sample, step: Step) -> None:
+    """What a person was asked, and answered; where only the screen was recorded, what stood on it."""
+    event, script, time, actor = step.event, sample.script, step.event.get("timestamp"), sample.spans.actor(step)
+    script.actor(_USER, "user", evidence="channel")
+    if not event.get("message"):
+        screen = sample.whole(event.get("input"))
+        script.sighting(screen, f"{step.pointer}/input", actor=_USER, kind="input", time=time)
+        return
+    fields = [f.get("description") for f in event.get("fields") or [] if isinstance(f, dict)]
+    asked = "\n".join(text(sample.whole(said)) for said in (event["message"], *fields) if said)
+    script.actor(actor, evidence="channel" if actor == ROOT else "span")
+    script.event("C1", asked, f"{step.pointer}/message", sender=actor, to=(_USER,), kind="question", time=time)
+    script.sighting(sample.whole(event.get("content")), f"{step.pointer}/content", actor=actor, kind="input", time=time)
+
+
+def _subtask(sample: Sample, step: Step) -> None:
+    """What a function of the program was given and gave back; who called it is not in the record."""
+    event, script = step.event, sample.script
+    name = event.get("name") if is_name(event.get("name")) else None
+    script.actor(name, "tool", evidence="declared")
+    for key, sender, time in (("input", None, event.get("timestamp")), ("result", name, event.get("completed"))):
+        said, at = text(sample.whole(event.get(key) or None)), f"{step.pointer}/{key}"
+        known = sample.said.get(said)
+        if known:
+            script.sighting(said, at, actor=name, kind="input" if key == "input" else "result", event=known[0])
+        elif said:
+            script.event("C6", said, at, sender=sender, kind=f"subtask_{key}", time=time)
+
+
 def _given(sample: Sample, step: Step) -> None:
     """The input of the sample."""
     given = (step.event.get("sample") or {}).get("input")
@@ -348,5 +377,7 @@ _TELLERS = {
     "info": _log,
     "error": _log,
     "sandbox": _sandbox,
+    "input": _asked_user,
+    "subtask": _subtask,
     "sample_init": _given,
 }
