@@ -4,6 +4,8 @@ A message names its source and hardly ever its hearers. What a tool call was (a 
 from what came after it, so messages are kept until the end of the run and told then.
 """
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +64,7 @@ class Chat:
     _open: list[Call] = field(default_factory=list)
     _agents: set[str] = field(default_factory=set)
     _handoffs: set[str] = field(default_factory=set)
+    _requests: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _failed: set[str] = field(default_factory=set)
     _missing: set[str] = field(default_factory=set)
     _ran: dict[str, str] = field(default_factory=dict)
@@ -111,21 +114,31 @@ class Chat:
         code: dict[str, str] = {}
         for message, _ in self.messages:
             source, kind = named(message["source"]), message["type"]
-            if kind == "UserInputRequestedEvent":  # only agents that stand for people ask for it
-                self.tale.actor(source, "user")
-            elif source and source != USER and kind not in ROUTING:
-                self._agents.add(source)
-            if kind == "ToolCallExecutionEvent":
+            self._meet(source, kind)
+            if kind == "ToolCallRequestEvent":
+                self._requests[message["source"]] = parts_of(message)
+            elif kind == "ToolCallExecutionEvent":
                 results[message["source"]] = parts_of(message)
-                failed = {str(part.get("call_id")): part for part in parts_of(message) if part.get("is_error")}
-                self._failed |= failed.keys()
-                self._missing |= {i for i, p in failed.items() if is_refusal(str(p.get("content")))}
+                self._note_failed(message)
             elif kind == "CodeExecutionEvent":
                 self._ran[code.pop(message["source"], "")] = said(_result(message).get("output")) or ""
             elif kind == "CodeGenerationEvent" and message.get("code_blocks"):
                 code[message["source"]] = message["id"]
             elif kind == "HandoffMessage":
                 self._handoffs |= handed_over(results.get(message["source"], []), message)
+
+    def _meet(self, source: str | None, kind: str) -> None:
+        if kind == "UserInputRequestedEvent":  # only agents that stand for people ask for it
+            self.tale.actor(source, "user")
+        elif source and source != USER and kind not in ROUTING:
+            self._agents.add(source)
+
+    def _note_failed(self, message: Message) -> None:
+        """Calls that failed, and those of them that were not made at all."""
+        asked = {str(part.get("id")): part.get("arguments") for part in self._requests.get(message["source"], ())}
+        failed = {str(part.get("call_id")): part for part in parts_of(message) if part.get("is_error")}
+        self._failed |= failed.keys()
+        self._missing |= {call for call, part in failed.items() if _is_unmade(part, asked.get(call))}
 
     def _one(self, message: Message, place: Place) -> None:
         tellers = {"MemoryQueryEvent": self._recall, CHUNK: self._unfinished}
@@ -360,3 +373,22 @@ class Chat:
 def _result(message: Message) -> dict[str, Any]:
     result = message.get("result")
     return result if isinstance(result, dict) else {}
+
+
+def _is_unmade(failed: dict[str, Any], arguments: Any) -> bool:
+    """Whether a call was not made: its arguments do not fit the function, are no JSON, or something else forbade it.
+
+    The library makes a model of the arguments, named after the function, before it calls that.
+    """
+    words, name = str(failed.get("content")), re.escape(str(failed.get("name")))
+    unfit = re.match(rf"\d+ validation errors? for {name}args\n", words)
+    return is_refusal(words) or unfit is not None or words == f"Error: {_no_json(arguments)}"
+
+
+def _no_json(arguments: Any) -> str | None:
+    """What Python says of a text that is no JSON."""
+    try:
+        json.loads(arguments)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return None

@@ -15,6 +15,9 @@ _USER, _STORE = "user", "store"
 _HUMAN, _BLIND = "human", "auto"
 # Shorter texts are said by several independently.
 _QUOTABLE = 16
+_UNFIT = re.compile(
+    r"Found \d+ validation errors? parsing tool input arguments:|Required parameter \S+ not provided to tool call\."
+)
 _NO_TOOL = re.compile(r"Tool .* not found", re.DOTALL)
 
 
@@ -91,12 +94,14 @@ def _refused(events: list[dict[str, Any]]) -> frozenset[str]:
     decided = [e for e in events if e.get("event") == "approval" and e.get("decision") in ("reject", "terminate")]
     made = {_asked(e) for e in decided if e.get("stage") == "result"}
     tools = [e for e in events if e.get("event") == "tool"]
-    unmade = {str(e.get("id")) for e in tools if _kind_of(e.get("error")) == "approval" or _is_missing(e.get("error"))}
+    unmade = {str(e.get("id")) for e in tools if _kind_of(e.get("error")) == "approval" or _is_unmade(e.get("error"))}
     return frozenset((unmade | {_asked(e) for e in decided}) - made)
 
 
-def _is_missing(error: Any) -> bool:
-    return _kind_of(error) == "parsing" and _NO_TOOL.fullmatch(str(error.get("message"))) is not None
+def _is_unmade(error: Any) -> bool:
+    """Whether there is no such tool, or it was not given the arguments, which do not fit."""
+    said = str(error.get("message")) if _kind_of(error) == "parsing" else ""
+    return _NO_TOOL.fullmatch(said) is not None or _UNFIT.match(said) is not None
 
 
 def _asked(approval: dict[str, Any]) -> str:
@@ -235,11 +240,13 @@ def _tool(sample: Sample, step: Step) -> None:
         else:
             script.actor(event["function"], "tool")
     call, source, agent = sample.calls.get(str(event.get("id")), (None, event.get("function"), False))
-    source = None if str(event.get("id")) in sample.refused else source
+    unmade = str(event.get("id")) in sample.refused
+    source = None if unmade else source
     error = event.get("error")
     said = _content(sample, event.get("result"), "text")
-    if error:
+    if error and not unmade:
         script.loss("failed_call", "tool call", "C4")
+    if error:
         said = "\n".join(dict.fromkeys(s for s in (said, text(sample.whole(error.get("message")))) if s))
     sample.shown.add((actor, "tool", said))
     if agent and said in sample.answers:
@@ -342,6 +349,35 @@ def _sandbox(sample: Sample, step: Step) -> None:
         sample.script.sighting(said, f"{step.pointer}/{key}", actor=None, kind="result")
 
 
+def _asked_user(sample: Sample, step: Step) -> None:
+    """What a person was asked, and answered; where only the screen was recorded, what stood on it."""
+    event, script, time, actor = step.event, sample.script, step.event.get("timestamp"), sample.spans.actor(step)
+    script.actor(_USER, "user", evidence="channel")
+    if not event.get("message"):
+        screen = sample.whole(event.get("input"))
+        script.sighting(screen, f"{step.pointer}/input", actor=_USER, kind="input", time=time)
+        return
+    fields = [f.get("description") for f in event.get("fields") or [] if isinstance(f, dict)]
+    asked = "\n".join(text(sample.whole(said)) for said in (event["message"], *fields) if said)
+    script.actor(actor, evidence="channel" if actor == ROOT else "span")
+    script.event("C1", asked, f"{step.pointer}/message", sender=actor, to=(_USER,), kind="question", time=time)
+    script.sighting(sample.whole(event.get("content")), f"{step.pointer}/content", actor=actor, kind="input", time=time)
+
+
+def _subtask(sample: Sample, step: Step) -> None:
+    """What a function of the program was given and gave back; who called it is not in the record."""
+    event, script = step.event, sample.script
+    name = event.get("name") if is_name(event.get("name")) else None
+    script.actor(name, "tool", evidence="declared")
+    for key, sender, time in (("input", None, event.get("timestamp")), ("result", name, event.get("completed"))):
+        said, at = text(sample.whole(event.get(key) or None)), f"{step.pointer}/{key}"
+        known = sample.said.get(said)
+        if known:
+            script.sighting(said, at, actor=name, kind="input" if key == "input" else "result", event=known[0])
+        elif said:
+            script.event("C6", said, at, sender=sender, kind=f"subtask_{key}", time=time)
+
+
 def _given(sample: Sample, step: Step) -> None:
     """The input of the sample."""
     given = (step.event.get("sample") or {}).get("input")
@@ -360,5 +396,7 @@ _TELLERS = {
     "info": _log,
     "error": _log,
     "sandbox": _sandbox,
+    "input": _asked_user,
+    "subtask": _subtask,
     "sample_init": _given,
 }

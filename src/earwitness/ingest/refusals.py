@@ -1,7 +1,8 @@
 """What frameworks answer an agent in place of a result, where a call was not made: it went to nobody.
 
-There is no such tool, somebody forbade the call, or it was made as often as it may be. Readers of one framework's own
-format know its words better; these are for formats that recordings of any framework come in.
+There is no such tool, somebody forbade the call, it was made as often as it may be, or the framework found that its
+arguments do not fit before it gave them to the tool. Readers of one framework's own format know its words better; these
+are for formats that recordings of any framework come in.
 """
 
 import re
@@ -16,6 +17,7 @@ _AGAIN = r'''"response_type":\s*"ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN",[^{}
 _START = rf"""\s*(?:\{{\s*(?:{_AGAIN}|"(?:error|result|output|content)"):\s*")?"""
 _END = r"""\s*(?:"\s*\}\s*)?$"""
 _WAITING = r"This tool call requires confirmation, please approve or reject\."
+_TRIED = r"(?:Error executing tool: |I encountered an error while trying to use the tool\. This was the error: )?"
 _WORDS = (
     # Anthropic, for a tool of its own
     r'\{"type": ?"\w+_tool_result_error", ?"error_code": ?"max_uses_exceeded"',
@@ -28,10 +30,15 @@ _WORDS = (
     # CrewAI
     r"Tool execution blocked by hook\. Tool: ",
     r"Tool '[^'\n]*' has reached its (?:usage limit of \d+ times|maximum usage limit) and cannot be used anymore",
+    r"Error: the Action Input is not a valid key, value dictionary\.",
+    rf"{_TRIED}(?:Tool '[^'\n]*' a|A)rguments validation failed: \d+ validation errors? for ",
+    rf"{_TRIED}Failed to parse arguments as JSON: ",
     # Google ADK: a human said no, or has yet to say; there is no such tool
     r"This tool call is rejected\.",
     _WAITING,
     r"Tool '[^'\n]+' not found\.(?:\n|\\n)Available tools:",
+    r"Invoking `[^`\n]+` failed (?:as the following mandatory input parameters are not present|"
+    r"due to argument validation errors):(?:\n|\\n)",
     # LangChain
     r"User rejected the tool call",
     r"Tool call limit exceeded\. Do not ",
@@ -41,13 +48,21 @@ _WORDS = (
     # OpenAI Agents
     rf"Tool execution was not approved\.{_END}",
     r"Multiple handoffs detected, ignoring this one\.",
+    r"An error occurred while running the tool\. Please try again\. Error: Invalid JSON input for tool ",
+    r"An error occurred while parsing tool arguments\. Please try again with valid JSON\.",
     # Pydantic-AI
     r"Unknown tool name: ",
     rf"The tool call was denied\.{_END}",
     # Semantic Kernel
     r"The tool call with name `[^`]*` is not part of the provided tools, please try again",
+    r"The tool call arguments are malformed\. Arguments must be in JSON format\. Please try again\.",
+    r"There are `\d+` tool call arguments required and only `\d+` received\. The required arguments are: ",
+    r"(?:(?:Missing required|Received unexpected) argument\(s\): \[[^\]\n]*\]\. ){1,2}"
+    r"Please revise the arguments to match the function signature\.",
     # Vercel AI SDK
     r'\{"type": ?"execution-denied"',
+    r"(?:AI_NoSuchToolError: )?Model tried to call unavailable tool '[^'\n]*'\. (?:No|Available) tools",
+    r"(?:AI_InvalidToolInputError: )?Invalid input for tool \S+: (?:JSON parsing|Type validation) failed: ",
 )
 _REFUSED = re.compile(f"{_START}(?:{'|'.join(_WORDS)})")
 _WAITS = re.compile(f"{_START}{_WAITING}")

@@ -3,6 +3,8 @@
 Written by the export API (`/api/v2/llm-obs/v1/spans/events`, `data[].attributes`) and by the SDKs (`spans[].meta`; a
 user has it from a proxy or a test cassette). Spans above 5 MB lose their input and output as a whole, and say so: such
 spans count as dropped. Times are nanoseconds, or milliseconds in the export of the documentation; both are understood.
+Verdicts of evaluators (`evaluation_metric` payloads) are logs beside the span that was judged; a judge's own model
+calls are traces like any other, for nothing tells them apart.
 
 Obtained by: the export API, or a proxy between tracer and intake.
 Versions tried: a cassette of DataDog/dd-trace-py at commit 3bb9ecd; the export after its documentation.
@@ -12,16 +14,18 @@ Order: tree, then time.
 from collections.abc import Iterator
 from typing import Any
 
-from earwitness.ingest.record import Context, Place, Record, is_array, some
+from earwitness.ingest.record import Context, Place, Record, Skip, is_array, some
 from earwitness.ingest.spans.build import as_dict, as_rows, is_error, make_span
 from earwitness.ingest.spans.reader import SpanReader
-from earwitness.ingest.spans.texts import as_text
+from earwitness.ingest.spans.texts import as_text, fingerprint_of
 from earwitness.schema.times import to_nanos
 
 _NO_PARENT = ("", "undefined", "0", "null")
 _DROPPED = "This value has been dropped because this span's size exceeds"
 _IMAGES = ("[image omitted: too large]", "([IMAGE DETECTED])")
 _CONTENT = ("messages", "value", "documents")
+# Of a verdict; numbers alone say nothing of what was judged.
+_WORDS = ("categorical_value", "text_value", "json_value", "reasoning")
 
 
 class _DatadogLlmobs:
@@ -34,7 +38,8 @@ class _DatadogLlmobs:
         return next(_rows(value, Place(0, 0, 0)), None) is not None
 
     def split(self, record: Record) -> Iterator[Record]:
-        parts = (Record(_span(row, place), place) for row, place in _rows(record.value, record.place))
+        rows = _rows(record.value, record.place)
+        parts = (Record((_verdict if _is_metric(row) else _span)(row, place), place) for row, place in rows)
         return some(parts, record.place, "no spans")
 
     def open(self, context: Context) -> SpanReader:
@@ -47,6 +52,10 @@ def _rows(value: Any, place: Place) -> Iterator[tuple[dict[str, Any], Place]]:
         return
     if _is_export(value):
         yield value["attributes"], place.at("/attributes")
+    metrics = as_dict(as_dict(value.get("data")).get("attributes")).get("metrics")
+    for n, metric in enumerate(as_rows(metrics)):
+        if _is_metric(metric):
+            yield metric, place.at(f"/data/attributes/metrics/{n}")
     for key, known in (("data", _is_export), ("spans", _is_intake)):
         rows = value.get(key)
         for n, row in enumerate(rows if is_array(rows) else ()):
@@ -62,6 +71,30 @@ def _is_export(row: Any) -> bool:
 
 def _is_intake(row: Any) -> bool:
     return isinstance(row, dict) and isinstance(row.get("meta"), dict) and "start_ns" in row and "span_id" in row
+
+
+def _is_metric(row: dict[str, Any]) -> bool:
+    return "metric_type" in row and "label" in row and "span_kind" not in row
+
+
+def _verdict(metric: dict[str, Any], place: Place) -> Any:
+    """What an evaluator says of a span, as a span below that."""
+    of = as_dict(as_dict(metric.get("join_on")).get("span")) or metric
+    words = [as_text(metric[key]) for key in _WORDS if metric.get(key) not in (None, "", {}, [])]
+    if not words:
+        return Skip("ignored", "a verdict without words", place)
+    if of.get("span_id") is None:
+        return Skip("ignored", "a verdict that names no span", place)
+    name, parent = metric["label"], _id(of["span_id"])
+    return make_span(
+        place,
+        trace=_id(of.get("trace_id")),
+        span=fingerprint_of([of["span_id"], name, metric.get("timestamp_ms"), words]).hex()[:16],
+        parent=parent,
+        name=name,
+        start=to_nanos(metric.get("timestamp_ms")),
+        attributes={"meta.span.kind": "evaluator", "meta.name": name, "meta.output": "\n".join(words)},
+    )
 
 
 def _flattened(row: dict[str, Any], envelope: dict[str, Any]) -> dict[str, Any]:

@@ -45,6 +45,12 @@ _LOGS = frozenset(
 _LATER = "tasks/result"
 # What servers ask of the client, and on which channel the client answers; an error says that nobody was asked.
 _FROM_SERVER: dict[str, Channel] = {"sampling/createMessage": "C2", "elicitation/create": "C3", "roots/list": "C3"}
+# What the SDKs for Python and TypeScript answer before they call a tool.
+_UNFIT = re.compile(
+    r"(?:MCP error -32602: )?(?:Input validation error: )?Invalid arguments for tool (?P<a>[^\s:]+): "
+    r"|Error executing tool (?P<b>\S+): \d+ validation errors? for (?P=b)Arguments\n"
+    r"|Input validation error: "
+)
 # The answers of the SDKs where a server does not have the tool.
 _NO_TOOL = re.compile(
     r"(?:MCP error -3260[12]: )?(?:Unknown tool: (?P<a>.+)|Tool '?(?P<b>\S+?)'? not found)", re.DOTALL
@@ -254,8 +260,8 @@ class _Reader:
         problem, result = call.message.get("error"), call.message.get("result") or {}
         said = text(problem.get("message")) if isinstance(problem, dict) else _result_text(result)
         failed = bool(problem) or bool(result.get("isError"))
-        missing = failed and tool is not None and _is_missing(said, tool)
-        self._release(script, event, _instead(script, call.peer, tool or "") if missing else None)
+        unmade = failed and tool is not None and _is_unmade(said, tool, call.peer)
+        self._release(script, event, _instead(script, call.peer, tool or "") if unmade else None)
         if isinstance(result.get("task"), dict):
             self.tasks[call.peer, str(result["task"].get("taskId"))] = (tool, event)
         if not said:
@@ -266,7 +272,7 @@ class _Reader:
             "C4",
             said,
             f"{call.inner}/{'error' if problem else 'result'}",
-            sender=call.peer if missing else tool,
+            sender=call.peer if unmade else tool,
             to=(self.client,),
             kind="tool_result",
             time=call.time,
@@ -281,10 +287,12 @@ def _made(emit: Emit) -> Made:
     return emit
 
 
-def _is_missing(said: str, tool: str) -> bool:
-    """Whether a server says that it has no such tool."""
-    found = _NO_TOOL.fullmatch(said)
-    return found is not None and tool.endswith(found["a"] or found["b"])
+def _is_unmade(said: str, tool: str, server: str | None) -> bool:
+    """Whether a server says that it has no such tool, or did not give it arguments that do not fit."""
+    found, unfit = _NO_TOOL.fullmatch(said), _UNFIT.match(said)
+    missing = found is not None and tool.endswith(found["a"] or found["b"])
+    # Of a server without a name only the name of its tool says that somebody got them.
+    return missing or (bool(server) and unfit is not None and tool.endswith(unfit["a"] or unfit["b"] or ""))
 
 
 def _instead(script: Script, server: str | None, tool: str) -> tuple[Delivery, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 from earwitness.ingest.delegation import same_name
 from earwitness.ingest.dialogue import At, Dialogue, trace_of_file
 from earwitness.ingest.record import Context, Emit, Record, Skip
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.identity import clean_name, hands_off, slug
 from earwitness.ingest.spans.messages import read_messages
 from earwitness.ingest.spans.texts import as_text, fingerprint
@@ -166,14 +167,15 @@ class _Reader:
 
     def tool_answered(self, talk: Talk, value: dict[str, Any], agent: str | None, at: At) -> bool:
         """A result; where it names no call it answers the first open one of that tool."""
-        tool, result = _name(value.get("tool")), value.get("result", value.get("output"))
+        tool, text = _name(value.get("tool")), as_text(value.get("result", value.get("output")))
         same = [a for a in self._asked if a[1:] == (agent, tool)]
         found = next((a for a in same if a[0] == value.get("tool_call_id")), same[0] if same else None)
         if found:
             self._asked.remove(found)
             self._working = [a for a in self._working if a != found]
             self._inside = {inner: call_id for inner, call_id in self._inside.items() if call_id != found[0]}
-        talk.dialogue.result(found[0] if found else None, as_text(result), at, agent=agent, tool=tool)
+        call_id = found[0] if found else None
+        talk.dialogue.result(call_id, text, at, agent=agent, tool=tool, denied=is_refusal(text))
         return True
 
     def handed_over(self, talk: Talk, value: dict[str, Any], _: str | None, at: At) -> bool:

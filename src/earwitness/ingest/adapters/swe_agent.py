@@ -2,6 +2,7 @@
 
 Written by `sweagent run` beside each instance (and kept as demonstrations): `trajectory` holds thought (C6), action
 (C3) and observation (C4) of each step, `history` what the model was shown, `info.submission` the patch or flag (C7).
+Commands that were blocked reached nobody; newer versions record them, and their words for it tell.
 Older demonstrations have `history` only. A file names no run: its own name and a mark of
 its steps are the id.
 
@@ -17,8 +18,12 @@ from typing import Any
 
 from earwitness.ingest.record import Context, Place
 from earwitness.ingest.script import Script, WholeRuns, digest, is_name, text
+from earwitness.schema.model import Delivery
+from earwitness.schema.words import Flag
 
 _SHELL = "environment"
+# What a model is told, unless somebody chose other words, of a command on the list of those that are not run.
+_BLOCKED = "Operation '{}' is not supported by this environment."
 
 
 class _SweAgent:
@@ -75,20 +80,36 @@ def _shown_first(script: Script, history: list[dict[str, Any]], agent: str) -> N
 
 def _steps(script: Script, steps: list[dict[str, Any]], agent: str, shell: str) -> None:
     for n, step in enumerate(steps):
-        pointer = f"/trajectory/{n}"
-        _turn(script, step, pointer, agent, (shell, step["action"], f"{pointer}/action"))
-        call = f"e{script.seq - 1}"
-        if text(step.get("observation")):
-            at = f"{pointer}/observation"
-            script.event("C4", step["observation"], at, sender=shell, to=(agent,), kind="tool_result", parent=call)
+        pointer, (said, at) = f"/trajectory/{n}", _observed(steps, n)
+        action = text(step["action"])  # none where a model did not say one in the form that is asked for
+        made = bool(action) and text(said) != _BLOCKED.format(action)
+        calls = [(shell, step["action"], f"{pointer}/action")] if action else []
+        _turn(script, step, pointer, agent, *calls, made=made)
+        call, sender = f"e{script.seq - 1}" if action else None, shell if made else None
+        if text(said):
+            script.event("C4", said, at, sender=sender, to=(agent,), kind="tool_result", parent=call)
 
 
-def _turn(script: Script, step: dict[str, Any], pointer: str, agent: str, *calls: tuple[str, Any, str]) -> None:
-    """A thought and the calls that follow from it."""
+def _observed(steps: list[dict[str, Any]], n: int) -> tuple[Any, str]:
+    """What came of a step: where a command was not run, the end of what the model was asked next."""
+    found = steps[n].get("observation")
+    query = steps[n + 1].get("query") if n + 1 < len(steps) and not text(found) else None
+    last = query[-1] if isinstance(query, list) and query else None
+    if isinstance(query, list) and isinstance(last, dict) and last.get("message_type") == "user":
+        return last.get("content"), f"/trajectory/{n + 1}/query/{len(query) - 1}/content"
+    return found, f"/trajectory/{n}/observation"
+
+
+def _turn(
+    script: Script, step: dict[str, Any], pointer: str, agent: str, *calls: tuple[str, Any, str], made: bool = True
+) -> None:
+    """A thought and the calls that follow from it, which may not have been made."""
     if text(step.get("thought")):
         script.event("C6", step["thought"], f"{pointer}/thought", sender=agent, kind="thought")
     for tool, arguments, at in calls:
-        script.event("C3", arguments, at, sender=agent, to=(tool,), kind="tool_arguments")
+        flags: tuple[Flag, ...] = () if made else ("not_delivered",)
+        to = (Delivery(tool, delivered=made),)
+        script.event("C3", arguments, at, sender=agent, to=to, kind="tool_arguments", flags=flags)
 
 
 def _history(script: Script, history: list[dict[str, Any]], agent: str, shell: str) -> None:

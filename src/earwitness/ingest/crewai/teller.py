@@ -39,7 +39,8 @@ def is_delegation(tool: str) -> bool:
 
 
 def _is_refusal(end: Fact) -> bool:
-    return within(end.data, "failure", "reason") in _REASONS or is_refused(end.text("output"))
+    answers = end.text("output"), end.text("error")
+    return within(end.data, "failure", "reason") in _REASONS or any(map(is_refused, answers))
 
 
 def is_refused(answer: str) -> bool:
@@ -58,13 +59,14 @@ class Teller:
         self.run = run
         self.book = Chronicle(run.id)
         self.errors: set[str] = set()
-        self.finished = {f.started: f for f in run.of("tool_usage_finished", "tool_usage_error") if f.started}
+        ends = run.of("tool_usage_finished", "tool_usage_error")
+        self.finished = {end.started: end for end in ends if end.started}
         self.roles = {folded(f.agent): f.agent for f in run.facts if f.agent}
         self.ran = {f.parent: f.agent for f in reversed(run.of("agent_execution_started")) if f.agent}
         self.worked: dict[str, list[tuple[float, str]]] = {}
         for fact in run.facts:
             self.worked.setdefault(fact.agent or "", []).append(fact.order)
-        self.refused = {start for start, end in self.finished.items() if _is_refusal(end)}
+        self.refused = {end.started for end in ends if end.started and _is_refusal(end)}
         self.coworkers = {f.id: self._coworker(f) for f in run.of("tool_usage_started") if self._delegates(f)}
 
     def _delegates(self, fact: Fact) -> bool:
@@ -98,12 +100,13 @@ class Teller:
         kind = tool_kind(tool)
         channel: Channel = kind.result if tool else "C6"
         owner = self._owner(fact) if fact.type.startswith("memory_") else fact.agent
-        text, sender = fact.text("error"), tool or owner or name_of(fact.text("method_name"))
+        text, refused = fact.text("error"), fact.started in self.refused
+        sender = None if refused else tool or owner or name_of(fact.text("method_name"))
         # Nobody says what ends a whole kickoff: it is what somebody said inside of it.
         told = self.book.said(sender, text) or (sender is None and text in self.errors)
         self.errors.add(text)
         start = self.run.by_id.get(fact.started or "")
-        if (start and start.type.endswith("_started")) or not told:
+        if not refused and ((start and start.type.endswith("_started")) or not told):
             yield self.book.loss(fact.place, "failed_call", channel if tool else None, fact.type)
         if told:
             yield from self.book.shown(fact.place.at("/error"), fact.agent, text, "response", fact.time)
