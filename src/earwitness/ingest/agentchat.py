@@ -153,6 +153,7 @@ class Chat:
         if message["type"] == "HandoffMessage":
             self._hand_over(spoken, message, place)
         spoken.reach([self.tale.actor(name) or name for name in self.audience(message)], self.grade)
+        self._pass_on(spoken, message, place)
         self._said[digest_of(text)] = spoken
         self.last = spoken if not self._open else self.last
 
@@ -193,8 +194,14 @@ class Chat:
             return
         kind = USER if target == USER else "agent"
         spoken.reach([self.tale.actor(target, "user" if kind == USER else "agent") or target], "declared")
-        for n, text in context_of(message):
-            self.tale.sighting(place.at(f"/context/{n}"), text, target, "history", time=message.get("created_at"))
+
+    def _pass_on(self, spoken: Draft, message: Message, place: Place) -> None:
+        """What a handoff carries besides its text is put before everybody who gets the handoff."""
+        for n, text, key in context_of(message):
+            of = key if key in self.tale.drafts else None
+            for hearer in spoken.to:
+                at, when = place.at(f"/context/{n}"), message.get("created_at")
+                self.tale.sighting(at, text, hearer.actor, "history", time=when, event=of)
 
     def _ask(self, part: dict[str, Any], message: Message, place: Place) -> None:
         call = Call(

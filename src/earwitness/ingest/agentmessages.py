@@ -82,15 +82,22 @@ def handed_over(results: list[dict[str, Any]], handoff: Message) -> set[str]:
     return {str(r["call_id"]) for r in best[:1]}
 
 
-def context_of(handoff: Message) -> Iterator[tuple[int, str]]:
-    """Texts that a handoff carries from the turn it ended: thoughts and tool results."""
+def context_of(handoff: Message) -> Iterator[tuple[int, str, str | None]]:
+    """Texts that a handoff carries from the turn it ended, with the events they are of: thoughts, calls, results."""
     for n, item in enumerate(listed(handoff.get("context"))):
         if not isinstance(item, dict):
             continue
         content = item.get("content")
-        parts = content if isinstance(content, list) else [item]
-        texts = [item.get("thought"), *(p.get("arguments") or p.get("content") for p in parts if isinstance(p, dict))]
-        yield from ((n, text) for text in texts if isinstance(text, str) and text.strip())
+        parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else [item]
+        texts = [(item.get("thought"), None), *((p.get("arguments") or p.get("content"), _event_of(p)) for p in parts)]
+        yield from ((n, text, key) for text, key in texts if isinstance(text, str) and text.strip())
+
+
+def _event_of(part: dict[str, Any]) -> str | None:
+    """The event of a call or of its result."""
+    if part.get("call_id"):
+        return f"{part['call_id']}:result"
+    return str(part["id"]) if part.get("id") and "arguments" in part else None
 
 
 def one_hearer(name: str | None, *, agent: bool = False) -> tuple[Delivery, ...]:

@@ -55,6 +55,7 @@ class CoreRun:
     team: str | None = None
     ended: bool = False
     talks: bool = False
+    _busy: set[str] = field(default_factory=set)
     _told: int = 0
     _turns: "array[int]" = field(default_factory=lambda: array("q"))
 
@@ -68,6 +69,17 @@ class CoreRun:
         while self._told < len(self._turns) and self._turns[self._told] <= message:
             self._told += 1
             yield self.asides[self._told - 1]
+
+    def note(self, message: Message) -> None:
+        """Note who waits for results of tools."""
+        if message["type"] == "ToolCallRequestEvent":
+            self._busy.add(message["source"])
+        elif message["type"] == "ToolCallExecutionEvent":
+            self._busy.discard(message["source"])
+
+    def is_busy(self, agent: str) -> bool:
+        """Whether an agent waits for results of tools."""
+        return agent in self._busy
 
     def seat(self, who: Party | None) -> None:
         """A member of a team, known by its id."""

@@ -116,7 +116,7 @@ class _Reader:
         if isinstance(body.get("messages"), list) and to and to.team:
             self._start(run, [m for m in body["messages"] if is_message(m)], by, to, place)
         elif is_message(body.get("message")):
-            return self._take(run, body["message"], place)
+            return self._take(run, body["message"], place) or self._kept(run, body["message"], by, to, place)
         elif isinstance(body.get("response"), dict) and to and to.team:
             answer = body["response"]
             for message in [*listed(answer.get("inner_messages")), answer.get("chat_message")]:
@@ -141,6 +141,13 @@ class _Reader:
             known = [m for m in messages if m not in fresh]
             run.aside("overheard", (known, to.team, by), place)
 
+    def _kept(self, run: CoreRun, message: Message, by: str, to: Party | None, place: Place) -> bool:
+        """An agent passes on what others said inside of it; what a tool's run said is in the result of the tool."""
+        inside = by and to and to.name == "output_topic" and message["source"] not in (by, USER)
+        if inside and is_spoken(message["type"]) and message.get("id") and not run.is_busy(by):
+            run.aside("kept", (str(message["id"]), by), place)
+        return False
+
     def _address(self, run: CoreRun, messages: list[Any], team: str, by: str) -> None:
         for message in messages:
             if is_message(message) and is_spoken(message["type"]) and message.get("id"):
@@ -160,6 +167,7 @@ class _Reader:
             run.results.fresh(results_in(message))  # told from another file
             return False
         run.thinkers.add(message["source"])
+        run.note(message)
         return run.chat.take(message, place.at("/payload"))
 
     def _plain(self, run: CoreRun, value: dict[str, Any], body: Any, place: Place) -> None:
