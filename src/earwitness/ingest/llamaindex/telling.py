@@ -66,10 +66,25 @@ class Story:
     def turn(self, agent: str | None, time: Time | None = None) -> Iterator[Made]:
         """An agent begins: a handoff to it took effect, and what was said before was not the end."""
         yield from self._settle(agent, time)
+        yield from self._not_the_end()
+
+    def _not_the_end(self) -> Iterator[Made]:
         if self.waiting:
             sender, said, place, when = self.waiting
             self.waiting = None
             yield from self.book.event(place, "C6", said, sender=sender, time=when, kind="message")
+
+    def break_off(self) -> Iterator[Made]:
+        """The run failed: what was said last was given to nobody."""
+        yield from self._settle(None, None)
+        yield from self.calls.values()
+        self.calls.clear()
+        yield from self._not_the_end()
+
+    def only_open(self) -> str | None:
+        """The tool that runs, if there is just one: what happens now happens inside of it."""
+        tools = [self.callers[call][1] for call in self.calls if call in self.callers]
+        return tools[0] if len(tools) == len(self.calls) == 1 else None
 
     def end(self, time: Time | None = None) -> Iterator[Made]:
         """The run is over: what was said last is the answer."""
