@@ -48,6 +48,7 @@ class Chat:
         last: what was said last outside of calls; the answer to the user, if nothing follows.
         asides: what else is to be told before the message of a number.
         beside: tells what else was kept elsewhere, up to the message of a number.
+        tasks: calls whose tasks messages hold that are recorded as the user's, by the ids of those.
     """
 
     tale: Tale
@@ -58,8 +59,10 @@ class Chat:
     last: Draft | None = None
     asides: dict[int, list[Callable[[], None]]] = field(default_factory=dict)
     beside: Callable[[int], None] = lambda _: None
+    tasks: dict[str, str] = field(default_factory=dict)
     _calls: dict[str, str] = field(default_factory=dict)
     _open: list[Call] = field(default_factory=list)
+    _teams: list[Call] = field(default_factory=list)
     _agents: set[str] = field(default_factory=set)
     _handoffs: set[str] = field(default_factory=set)
     _failed: set[str] = field(default_factory=set)
@@ -155,7 +158,8 @@ class Chat:
         spoken.reach([self.tale.actor(name) or name for name in self.audience(message)], self.grade)
         self._pass_on(spoken, message, place)
         self._said[digest_of(text)] = spoken
-        self.last = spoken if not self._open else self.last
+        inside = self._open or any(c.seen for c in self._teams)
+        self.last = self.last if inside else spoken
 
     def _text(self, message: Message, place: Place) -> str | None:
         content = message.get("content")
@@ -170,14 +174,25 @@ class Chat:
         call = next((c for c in reversed(self._open) if not c.seen and c.task == text), None)
         time = message.get("created_at")
         if call:
-            call.seen = True
+            call.seen, self.tasks[message["id"]] = True, call.id
             self.tale.sighting(place.at("/content"), text, call.name, "input", time=time, event=call.id)
+            return
+        if any(c.task == text for c in self._teams):
+            self._given(message, text, place)
             return
         self.close()  # the user goes on after an answer
         self.last = None
         hearers = self.audience(message) or self._next_speaker(message)
         for name in hearers or (None,):
             self.tale.sighting(place.at("/content"), text, self.tale.actor(name), "initial", time=time)
+
+    def _given(self, message: Message, text: str, place: Place) -> None:
+        """The words that a team which is used as a tool is given: what is said now stays inside of it."""
+        call = next(c for c in reversed(self._teams) if c.task == text)
+        call.seen, self.tasks[message["id"]] = True, call.id
+        for name in self.audience(message) or self._next_speaker(message):
+            at, time = place.at("/content"), message.get("created_at")
+            self.tale.sighting(at, text, self.tale.actor(name), "input", time=time, event=call.id)
 
     def _next_speaker(self, message: Message) -> tuple[str, ...]:
         """Who spoke first after the user did was given the words."""
@@ -218,6 +233,8 @@ class Chat:
         agent = call.name in self._agents and call.name != call.caller
         if agent:
             self._open.append(call)
+        elif call.task is not None:
+            self._teams.append(call)
         idle = self._is_idle(call)
         to = one_hearer(self.tale.actor(call.name, "agent" if agent else "tool"), agent=agent)
         self.tale.event(
@@ -245,6 +262,7 @@ class Chat:
         if key in self._handoffs or text is None:
             return
         call = next((c for c in self._open if c.id == key), None)
+        self._teams = [c for c in self._teams if c.id != key]
         if call:
             self._open.remove(call)
             self._answer_caller(call, text, message, place)

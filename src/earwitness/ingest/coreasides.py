@@ -79,7 +79,7 @@ def _overheard(run: CoreRun, place: Place, messages: list[dict[str, Any]], team:
     tale = run.chat.tale
     for message in messages:
         text, key = said(message.get("content")), str(message.get("id"))
-        of = key if key in tale.drafts else None
+        of = key if key in tale.drafts else run.chat.tasks.get(key)
         for name in run.listeners(team, by) if text else ():
             tale.sighting(place.at("/payload"), text or "", tale.actor(name), "input", event=of)
 

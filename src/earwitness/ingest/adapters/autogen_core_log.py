@@ -217,14 +217,21 @@ class _Reader:
     def _run_of(self, sender: Party | None, receiver: Party | None, body: Any, place: Place) -> CoreRun:
         """A run begins where a team is started; a nested team is started with messages of the run it is part of."""
         if receiver and receiver.team and receiver.team not in self.teams and isinstance(body, dict):
-            keys = [str(m["id"]) for m in listed(body.get("messages")) if is_message(m) and m.get("id")]
+            given = [m for m in listed(body.get("messages")) if is_message(m) and m.get("id")]
+            keys = [str(m["id"]) for m in given]
             if keys:
-                self.teams[receiver.team] = next((self.ids[k] for k in keys if k in self.ids), keys[0])
+                self.teams[receiver.team] = next((self.ids[k] for k in keys if k in self.ids), self._around(given))
                 self.ids |= dict.fromkeys(keys, self.teams[receiver.team])
         run = self._run(sender if sender and sender.team else receiver or sender, place)
         if isinstance(body, dict) and is_message(body.get("message")) and sender and sender.team:
             self.ids[str(body["message"].get("id"))] = self.teams.get(sender.team, sender.team)
         return run
+
+    def _around(self, given: list[Message]) -> str:
+        """The run in which a team is used as a tool, or a new one."""
+        tasks = [text for m in given if m["source"] == USER and (text := said(m.get("content")))]
+        inside = (key for key, run in self.runs.items() if any(map(run.waits_for, tasks)))
+        return next(inside, str(given[0]["id"]))
 
     def _run(self, who: Party | None, place: Place) -> CoreRun:
         stem = self.context.stem
