@@ -77,3 +77,17 @@ def test_a_denied_delivery_is_not_turned_into_one(tmp_path: Path) -> None:
     event = result(to=[{"actor": "clerk", "delivered": False}])
     assert consumed(tmp_path, event, shown()) == [("r", "clerk", "declared")]
     assert Delivery("clerk", delivered=False).delivered is False
+
+
+def test_what_is_written_anew_reaches_later_readers_from_the_later_write(tmp_path: Path) -> None:
+    first = result(channel="C5", kind="write", sender="ines", to=["notes"])
+    second = result(channel="C5", kind="write", sender="mori", to=["notes"], id="r.2", seq=3)
+    early, late = shown(event="r", seq=2), shown(actor="helper", event="r.2", seq=4)
+    assert consumed(tmp_path, first, early, second, late) == [
+        ("r", "clerk", "consumed"),
+        ("r", "notes", "declared"),
+        ("r.2", "helper", "consumed"),
+        ("r.2", "notes", "declared"),
+    ]
+    unnamed = shown(actor="helper", seq=5)
+    assert ("r", "helper", "consumed") in consumed(tmp_path, first, second, late, unnamed)

@@ -4,8 +4,6 @@ A message names its source and hardly ever its hearers. What a tool call was (a 
 from what came after it, so messages are kept until the end of the run and told then.
 """
 
-import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,8 +16,10 @@ from earwitness.ingest.agentmessages import (
     context_of,
     handed_over,
     is_spoken,
+    is_unmade,
     one_hearer,
     parts_of,
+    result_of,
     snake,
 )
 from earwitness.ingest.digests import digest_of
@@ -50,6 +50,7 @@ class Chat:
         last: what was said last outside of calls; the answer to the user, if nothing follows.
         asides: what else is to be told before the message of a number.
         beside: tells what else was kept elsewhere, up to the message of a number.
+        tasks: calls whose tasks messages hold that are recorded as the user's, by the ids of those.
     """
 
     tale: Tale
@@ -60,8 +61,10 @@ class Chat:
     last: Draft | None = None
     asides: dict[int, list[Callable[[], None]]] = field(default_factory=dict)
     beside: Callable[[int], None] = lambda _: None
+    tasks: dict[str, str] = field(default_factory=dict)
     _calls: dict[str, str] = field(default_factory=dict)
     _open: list[Call] = field(default_factory=list)
+    _teams: list[Call] = field(default_factory=list)
     _agents: set[str] = field(default_factory=set)
     _handoffs: set[str] = field(default_factory=set)
     _requests: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -121,7 +124,7 @@ class Chat:
                 results[message["source"]] = parts_of(message)
                 self._note_failed(message)
             elif kind == "CodeExecutionEvent":
-                self._ran[code.pop(message["source"], "")] = said(_result(message).get("output")) or ""
+                self._ran[code.pop(message["source"], "")] = said(result_of(message).get("output")) or ""
             elif kind == "CodeGenerationEvent" and message.get("code_blocks"):
                 code[message["source"]] = message["id"]
             elif kind == "HandoffMessage":
@@ -138,7 +141,7 @@ class Chat:
         asked = {str(part.get("id")): part.get("arguments") for part in self._requests.get(message["source"], ())}
         failed = {str(part.get("call_id")): part for part in parts_of(message) if part.get("is_error")}
         self._failed |= failed.keys()
-        self._missing |= {call for call, part in failed.items() if _is_unmade(part, asked.get(call))}
+        self._missing |= {call for call, part in failed.items() if is_unmade(part, asked.get(call))}
 
     def _one(self, message: Message, place: Place) -> None:
         tellers = {"MemoryQueryEvent": self._recall, CHUNK: self._unfinished}
@@ -171,8 +174,10 @@ class Chat:
         if message["type"] == "HandoffMessage":
             self._hand_over(spoken, message, place)
         spoken.reach([self.tale.actor(name) or name for name in self.audience(message)], self.grade)
+        self._pass_on(spoken, message, place)
         self._said[digest_of(text)] = spoken
-        self.last = spoken if not self._open else self.last
+        inside = self._open or any(c.seen for c in self._teams)
+        self.last = self.last if inside else spoken
 
     def _text(self, message: Message, place: Place) -> str | None:
         content = message.get("content")
@@ -187,14 +192,25 @@ class Chat:
         call = next((c for c in reversed(self._open) if not c.seen and c.task == text), None)
         time = message.get("created_at")
         if call:
-            call.seen = True
+            call.seen, self.tasks[message["id"]] = True, call.id
             self.tale.sighting(place.at("/content"), text, call.name, "input", time=time, event=call.id)
+            return
+        if any(c.task == text for c in self._teams):
+            self._given(message, text, place)
             return
         self.close()  # the user goes on after an answer
         self.last = None
         hearers = self.audience(message) or self._next_speaker(message)
         for name in hearers or (None,):
             self.tale.sighting(place.at("/content"), text, self.tale.actor(name), "initial", time=time)
+
+    def _given(self, message: Message, text: str, place: Place) -> None:
+        """The words that a team which is used as a tool is given: what is said now stays inside of it."""
+        call = next(c for c in reversed(self._teams) if c.task == text)
+        call.seen, self.tasks[message["id"]] = True, call.id
+        for name in self.audience(message) or self._next_speaker(message):
+            at, time = place.at("/content"), message.get("created_at")
+            self.tale.sighting(at, text, self.tale.actor(name), "input", time=time, event=call.id)
 
     def _next_speaker(self, message: Message) -> tuple[str, ...]:
         """Who spoke first after the user did was given the words."""
@@ -211,8 +227,14 @@ class Chat:
             return
         kind = USER if target == USER else "agent"
         spoken.reach([self.tale.actor(target, "user" if kind == USER else "agent") or target], "declared")
-        for n, text in context_of(message):
-            self.tale.sighting(place.at(f"/context/{n}"), text, target, "history", time=message.get("created_at"))
+
+    def _pass_on(self, spoken: Draft, message: Message, place: Place) -> None:
+        """What a handoff carries besides its text is put before everybody who gets the handoff."""
+        for n, text, key in context_of(message):
+            of = key if key in self.tale.drafts else None
+            for hearer in spoken.to:
+                at, when = place.at(f"/context/{n}"), message.get("created_at")
+                self.tale.sighting(at, text, hearer.actor, "history", time=when, event=of)
 
     def _ask(self, part: dict[str, Any], message: Message, place: Place) -> None:
         call = Call(
@@ -229,6 +251,8 @@ class Chat:
         agent = call.name in self._agents and call.name != call.caller
         if agent:
             self._open.append(call)
+        elif call.task is not None:
+            self._teams.append(call)
         idle = self._is_idle(call)
         to = one_hearer(self.tale.actor(call.name, "agent" if agent else "tool"), agent=agent)
         self.tale.event(
@@ -256,6 +280,7 @@ class Chat:
         if key in self._handoffs or text is None:
             return
         call = next((c for c in self._open if c.id == key), None)
+        self._teams = [c for c in self._teams if c.id != key]
         if call:
             self._open.remove(call)
             self._answer_caller(call, text, message, place)
@@ -315,7 +340,7 @@ class Chat:
     def _think(self, message: Message, place: Place) -> None:
         text, kind, source = said(message.get("content")), message["type"], self.tale.actor(named(message["source"]))
         if kind == "CodeExecutionEvent":
-            text = said(_result(message).get("output")) or text
+            text = said(result_of(message).get("output")) or text
             ran = not is_refusal(text or "")
             sender, to = self.tale.actor(_EXECUTOR, "tool", "channel") if ran else None, one_hearer(source)
         else:
@@ -368,27 +393,3 @@ class Chat:
             return
         source = self.tale.actor(named(message["source"]))
         self.tale.event(place, "C6", text, key=key, kind="pieces", sender=source, flags=("truncated",))
-
-
-def _result(message: Message) -> dict[str, Any]:
-    result = message.get("result")
-    return result if isinstance(result, dict) else {}
-
-
-def _is_unmade(failed: dict[str, Any], arguments: Any) -> bool:
-    """Whether a call was not made: its arguments do not fit the function, are no JSON, or something else forbade it.
-
-    The library makes a model of the arguments, named after the function, before it calls that.
-    """
-    words, name = str(failed.get("content")), re.escape(str(failed.get("name")))
-    unfit = re.match(rf"\d+ validation errors? for {name}args\n", words)
-    return is_refusal(words) or unfit is not None or words == f"Error: {_no_json(arguments)}"
-
-
-def _no_json(arguments: Any) -> str | None:
-    """What Python says of a text that is no JSON."""
-    try:
-        json.loads(arguments)
-    except (TypeError, ValueError) as error:
-        return str(error)
-    return None

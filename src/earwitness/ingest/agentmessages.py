@@ -1,10 +1,13 @@
 """AutoGen's agentchat messages one by one: which types there are, and what stands in them."""
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from earwitness.ingest.record import Place
+from earwitness.ingest.refusals import is_refusal
 from earwitness.ingest.spans.texts import loads
 from earwitness.ingest.tale import listed
 from earwitness.schema.model import Delivery
@@ -82,15 +85,22 @@ def handed_over(results: list[dict[str, Any]], handoff: Message) -> set[str]:
     return {str(r["call_id"]) for r in best[:1]}
 
 
-def context_of(handoff: Message) -> Iterator[tuple[int, str]]:
-    """Texts that a handoff carries from the turn it ended: thoughts and tool results."""
+def context_of(handoff: Message) -> Iterator[tuple[int, str, str | None]]:
+    """Texts that a handoff carries from the turn it ended, with the events they are of: thoughts, calls, results."""
     for n, item in enumerate(listed(handoff.get("context"))):
         if not isinstance(item, dict):
             continue
         content = item.get("content")
-        parts = content if isinstance(content, list) else [item]
-        texts = [item.get("thought"), *(p.get("arguments") or p.get("content") for p in parts if isinstance(p, dict))]
-        yield from ((n, text) for text in texts if isinstance(text, str) and text.strip())
+        parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else [item]
+        texts = [(item.get("thought"), None), *((p.get("arguments") or p.get("content"), _event_of(p)) for p in parts)]
+        yield from ((n, text, key) for text, key in texts if isinstance(text, str) and text.strip())
+
+
+def _event_of(part: dict[str, Any]) -> str | None:
+    """The event of a call or of its result."""
+    if part.get("call_id"):
+        return f"{part['call_id']}:result"
+    return str(part["id"]) if part.get("id") and "arguments" in part else None
 
 
 def one_hearer(name: str | None, *, agent: bool = False) -> tuple[Delivery, ...]:
@@ -101,3 +111,28 @@ def one_hearer(name: str | None, *, agent: bool = False) -> tuple[Delivery, ...]
 def snake(name: str) -> str:
     """The kind of an event from the name of its class."""
     return "".join("_" + c.lower() if c.isupper() else c for c in name.removesuffix("Event")).lstrip("_")
+
+
+def result_of(message: Message) -> dict[str, Any]:
+    """What code gave back; empty where it is none."""
+    result = message.get("result")
+    return result if isinstance(result, dict) else {}
+
+
+def is_unmade(failed: dict[str, Any], arguments: Any) -> bool:
+    """Whether a call was not made: its arguments do not fit the function, are no JSON, or something else forbade it.
+
+    The library makes a model of the arguments, named after the function, before it calls that.
+    """
+    words, name = str(failed.get("content")), re.escape(str(failed.get("name")))
+    unfit = re.match(rf"\d+ validation errors? for {name}args\n", words)
+    return is_refusal(words) or unfit is not None or words == f"Error: {_no_json(arguments)}"
+
+
+def _no_json(arguments: Any) -> str | None:
+    """What Python says of a text that is no JSON."""
+    try:
+        json.loads(arguments)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return None

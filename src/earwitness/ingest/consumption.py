@@ -41,6 +41,19 @@ _CONSUMED = """
 _KNOWN = "DELETE FROM shown USING deliveries d WHERE d.event = shown.event AND d.recipient = shown.actor"
 _SHORT = f"DELETE FROM shown USING contents c WHERE c.content = shown.content AND length(c.text) < {SHORTEST}"
 
+# What a store holds is written anew: whoever was shown only the later write, by its id, has nothing of the one before.
+_ELSEWHERE = """
+    DELETE FROM shown USING (
+        SELECT h.event, h.actor FROM shown h JOIN events e ON e.event = h.event AND e.channel IN ('C5', 'C7')
+        JOIN sightings s ON s.trace = e.trace AND s.actor = h.actor AND s.content = h.content
+                         AND s.kind <> 'response' AND s.seq > e.seq
+        LEFT JOIN events o ON o.trace = s.trace AND o.event_id = s.event_id
+        WHERE h.content IS NOT NULL GROUP BY ALL
+        HAVING bool_and(coalesce(o.channel = e.channel AND o.kind = e.kind AND o.seq > e.seq, false))
+    ) later
+    WHERE shown.event = later.event AND shown.actor = later.actor AND shown.content IS NOT NULL
+"""
+
 # Only events nobody is known to have received are searched for inside longer contexts, and only where somebody else
 # than their sender was shown something.
 _OPEN = """
@@ -90,6 +103,7 @@ def resolve(case: Case) -> int:
     case.execute(_KNOWN)
     if case.count("shown"):
         case.execute(_SHORT)
+        case.execute(_ELSEWHERE)
     _find_contained(case)
     case.execute(_CONSUMED)
     case.execute("DROP TABLE shown")

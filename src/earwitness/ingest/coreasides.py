@@ -76,10 +76,19 @@ def _error(run: CoreRun, place: Place, key: str, text: str, agent: str | None) -
 
 def _overheard(run: CoreRun, place: Place, messages: list[dict[str, Any]], team: str, by: str) -> None:
     """A nested team is given messages of the team around it."""
+    tale = run.chat.tale
     for message in messages:
-        text = said(message.get("content"))
+        text, key = said(message.get("content")), str(message.get("id"))
+        of = key if key in tale.drafts else run.chat.tasks.get(key)
         for name in run.listeners(team, by) if text else ():
-            run.chat.tale.sighting(place.at("/payload"), text or "", run.chat.tale.actor(name), "input")
+            tale.sighting(place.at("/payload"), text or "", tale.actor(name), "input", event=of)
+
+
+def _kept(run: CoreRun, place: Place, key: str, by: str) -> None:
+    """An agent that runs a team of its own, and speaks for it, has what the members of that team say."""
+    draft = run.chat.tale.drafts.get(key)
+    if draft and by in run.thinkers and key in run.groups:
+        draft.reach([run.chat.tale.actor(by) or by], "structural")
 
 
 _TELLERS: dict[str, Callable[..., None]] = {
@@ -89,4 +98,5 @@ _TELLERS: dict[str, Callable[..., None]] = {
     "answer": _answer,
     "error": _error,
     "overheard": _overheard,
+    "kept": _kept,
 }

@@ -12,7 +12,7 @@ from earwitness.ingest.agentmessages import Message, parts_of
 from earwitness.ingest.digests import Counts, Digests
 from earwitness.ingest.record import Place
 from earwitness.ingest.shelf import Row
-from earwitness.ingest.spans.texts import as_text, fingerprint
+from earwitness.ingest.spans.texts import as_text, fingerprint, loads
 from earwitness.ingest.tale import said
 
 _TOPICS = {"group_topic", "output_topic"}
@@ -55,6 +55,7 @@ class CoreRun:
     team: str | None = None
     ended: bool = False
     talks: bool = False
+    _busy: dict[str, set[str]] = field(default_factory=dict)
     _told: int = 0
     _turns: "array[int]" = field(default_factory=lambda: array("q"))
 
@@ -68,6 +69,22 @@ class CoreRun:
         while self._told < len(self._turns) and self._turns[self._told] <= message:
             self._told += 1
             yield self.asides[self._told - 1]
+
+    def note(self, message: Message) -> None:
+        """Note who waits for results of tools, and the tasks that the tools were given."""
+        if message["type"] == "ToolCallRequestEvent":
+            given = (loads(str(part.get("arguments"))) for part in parts_of(message))
+            self._busy[message["source"]] = {str(g["task"]) for g in given if isinstance(g, dict) and "task" in g}
+        elif message["type"] == "ToolCallExecutionEvent":
+            self._busy.pop(message["source"], None)
+
+    def is_busy(self, agent: str) -> bool:
+        """Whether an agent waits for results of tools."""
+        return agent in self._busy
+
+    def waits_for(self, task: str) -> bool:
+        """Whether an agent waits for a tool that was given a task: a team, say."""
+        return any(task in tasks for tasks in self._busy.values())
 
     def seat(self, who: Party | None) -> None:
         """A member of a team, known by its id."""

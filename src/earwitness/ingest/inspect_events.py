@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from earwitness.ingest.inspect_hosted import tell_hosted
 from earwitness.ingest.inspect_spans import ROOT, Spans, Step, steps_of
 from earwitness.ingest.script import Script, is_name, text
 from earwitness.schema.model import Delivery
@@ -163,31 +164,13 @@ def _said(sample: Sample, step: Step, message: dict[str, Any], pointer: str, *, 
     thought = text(sample.whole(message.get("reasoning"))) or _content(sample, message.get("content"), "reasoning")
     if thought:
         script.event("C6", thought, f"{pointer}/content", sender=actor, kind="reasoning", time=time)
-    _hosted(sample, step, message.get("content"), f"{pointer}/content")
+    tell_hosted(script, actor, sample.whole(message.get("content")), f"{pointer}/content", time)
     said, calls = _content(sample, message.get("content"), "text"), message.get("tool_calls") or []
     if said:
         _speak(sample, step, said, f"{pointer}/content", last=last and not calls, beside=bool(calls))
     for n, call in enumerate(calls):
         _call(sample, step, call, f"{pointer}/tool_calls/{n}")
     sample.shown.add((actor, "assistant", said))
-
-
-def _hosted(sample: Sample, step: Step, content: Any, pointer: str) -> None:
-    """Tools of the model's provider, whose calls and results stand in the message that was made with them."""
-    script, actor, time = sample.script, sample.spans.actor(step), step.event.get("timestamp")
-    for n, part in enumerate(content if isinstance(content, list) else ()):
-        if not (isinstance(part, dict) and part.get("type") == "tool_use" and isinstance(part.get("name"), str)):
-            continue
-        tool, at, error = part["name"], f"{pointer}/{n}", part.get("error")
-        script.actor(tool, "tool")
-        given = sample.whole(part.get("arguments"))
-        call = script.event("C3", given, f"{at}/arguments", sender=actor, to=(tool,), kind="tool_arguments", time=time)
-        back = "\n".join(text(s) for s in (sample.whole(part.get("result")), sample.whole(error)) if s)
-        flags: tuple[Flag, ...] = ("failed",) if error else ()
-        if error:
-            script.loss("failed_call", "tool call", "C4")
-        rest: dict[str, Any] = {"sender": tool, "to": (actor,), "time": time, "parent": call, "flags": flags}
-        script.event("C4", back, f"{at}/result", kind="tool_result", **rest)
 
 
 def _speak(sample: Sample, step: Step, said: str, pointer: str, *, last: bool, beside: bool) -> None:

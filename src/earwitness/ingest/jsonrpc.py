@@ -1,14 +1,18 @@
 """JSON-RPC 2.0 in logs: bare messages, messages one level down in a proxy's line, and which protocol they are of."""
 
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from earwitness.ingest.record import first_scalar
+from earwitness.ingest.record import Record, Skip, first_scalar
 from earwitness.schema.model import Time
 
 _INNER = ("msg", "body", "payload", "message", "data")
 _TIMES = ("ts", "timestamp", "time")
 _DIRECTIONS = ("dir", "direction")
+_SESSIONS = ("session", "session_id", "sessionId", "mcp_session_id", "mcp-session-id", "connection", "connection_id")
+# Which of a batch a part is, in the line that it was taken from.
+_NUMBER = "_number"
 _PEERS = ("server", "peer", "server_name", "url")
 _A2A_METHODS = frozenset(
     (
@@ -37,6 +41,7 @@ class Call(NamedTuple):
         inner: JSON pointer of the message in its record.
         from_client: who sent it, where the line says so.
         peer: name or address of the server, where the line says so.
+        session: which connection, where the line says so: ids are used again in the next.
     """
 
     message: dict[str, Any]
@@ -44,6 +49,39 @@ class Call(NamedTuple):
     time: Time | None = None
     from_client: bool | None = None
     peer: str | None = None
+    session: str | None = None
+
+
+def batch_in(value: Any) -> tuple[str, list[Any]] | None:
+    """The messages of a record that holds a batch, behind their JSON pointer, or None."""
+    if isinstance(value, list):
+        return ("", value) if _is_batch(value) else None
+    for key in _INNER if isinstance(value, dict) else ():
+        if _is_batch(value.get(key)):
+            return f"/{key}", value[key]
+    return None
+
+
+def _is_batch(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and value[0].get("jsonrpc") == "2.0"
+
+
+def parts_of(record: Record) -> Iterator[Record]:
+    """The messages of a batch one by one, each with what the line around them says; any other record as it is."""
+    value, place = record
+    found = batch_in(value)
+    if found is None:
+        yield record
+        return
+    inner, messages = found
+    for n, message in enumerate(messages):
+        at = place.at(f"{inner}/{n}")
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            yield Record(Skip("unparseable", "a part of a batch that is no message", at), at)
+        elif inner:
+            yield Record({**value, inner[1:]: message, _NUMBER: n}, place)
+        else:
+            yield Record(message, at)
 
 
 def message_in(value: Any) -> tuple[str, dict[str, Any]] | None:
@@ -67,7 +105,9 @@ def unwrap(value: Any) -> Call | None:
     inner, message = found
     if not inner:
         return Call(message)
-    return Call(message, inner, first_scalar(value, _TIMES), _from_client(value), _peer(value))
+    session, at = first_scalar(value, _SESSIONS), f"{inner}/{value[_NUMBER]}" if _NUMBER in value else inner
+    named = None if session is None else str(session)
+    return Call(message, at, first_scalar(value, _TIMES), _from_client(value), _peer(value), named)
 
 
 def _peer(value: dict[str, Any]) -> str | None:

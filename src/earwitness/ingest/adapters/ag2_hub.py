@@ -2,10 +2,12 @@
 
 `Network(...)` with a disk store writes `channels/<id>/wal.jsonl` and `audit/audit.jsonl`; package `ag2` from 1.0.
 Envelopes name their sender and audience; without an audience every participant of the channel gets them, and the
-audit log lists the participants. Audit and channels are read together, so import the folder: without the audit log
-agents go by their ids and nobody can be said to have heard. A list of ids and names that a program wrote
-(`{agent_id: name}`) names them, too; `agents/<id>/inbox.cursors.json` says up to which envelope an agent has read.
-Tools, models and what an agent did with a message are not in it.
+audit log lists the participants. Who was not registered any more got nothing. Audit and channels are read together, so
+import the folder: without the audit log agents go by their ids and nobody can be said to have heard. A list of ids and
+names that a program wrote (`{agent_id: name}`) names them, too; `agents/<id>/inbox.cursors.json` says up to which
+envelope an agent has read. Why a turn goes to somebody else is told beside what was said.
+Tools, models and what an agent did with a message are not in it; nor is what the hub refused to send, or did not hand
+to somebody whose rules forbid it.
 
 Obtained by: `Network(...)` with a store on disk.
 Versions tried: ag2 1.2.1.
@@ -20,11 +22,25 @@ from typing import Any
 from earwitness.ingest.boundary import together
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.spans.texts import as_text
-from earwitness.ingest.tale import Tale, listed, named, said
+from earwitness.ingest.tale import Draft, Tale, listed, named, said
 from earwitness.schema.model import Delivery, Trace
 from earwitness.schema.words import Grade
 
-_AUDIT = {"agent_registered", "channel_created", "channel_closed"}
+# What happens to identities, channels and tasks.
+_AUDIT = {
+    "agent_registered",
+    "channel_closed",
+    "channel_created",
+    "channel_expired",
+    "expectation_violated",
+    "resume_set",
+    "rule_set",
+    "skill_set",
+    "task_terminated",
+    "turn_failed",
+}
+# What the hub says by itself.
+_OWN = ("ag2.channel.", "ag2.expectation.")
 _CONTEXT = "channel context"
 _ID = re.compile(r"[0-9a-f]{32}")
 _INBOX = re.compile(r"agents[/\\]([^/\\]+)[/\\]inbox\.cursors\.json$")
@@ -64,11 +80,27 @@ def _is_cursors(value: dict[str, Any]) -> bool:
     return bool(value) and all(_ID.fullmatch(str(part)) for pair in value.items() for part in pair)
 
 
+def _parts(event_type: str, data: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What an envelope says: suffix of its key, kind, text. A handoff has a reason, the end of a channel a summary."""
+    routing = data["routing"] if isinstance(data.get("routing"), dict) else {}
+    handoff = routing.get("kind") == "handoff"
+    why = said(routing.get("summary") or routing.get("reason"))
+    if why is not None and routing.get("kind") in ("handoff", "finish"):
+        yield ":why", str(routing["kind"]), why
+    texts = (data.get(key) for key in ("body", "text", "reason"))
+    text = next((text for text in map(said, texts) if text is not None), None)
+    if text is None and not event_type.startswith("ag2."):
+        text = said(data or None)  # of a kind that a program made
+    if text is not None:
+        yield "", "handoff" if handoff else "message", text
+
+
 @dataclass
 class _Channel:
     envelopes: list[tuple[dict[str, Any], Place]] = field(default_factory=list)
     members: list[str] = field(default_factory=list)
     read: dict[str, tuple[str, Place]] = field(default_factory=dict)
+    failed: list[tuple[dict[str, Any], Place]] = field(default_factory=list)
 
 
 class _Reader:
@@ -76,6 +108,8 @@ class _Reader:
         self.context = context
         self.names: dict[str, str] = {}
         self.channels: dict[str, _Channel] = {}
+        self.registered = set[str]()
+        self.left: dict[str, str] = {}
 
     def feed(self, record: Record) -> Iterable[Emit]:
         value, place = record
@@ -83,11 +117,11 @@ class _Reader:
             self.names = {**value, **self.names}  # the hub's own word goes first
         elif _is_cursors(value):
             yield from self._cursors(value, place)
-        elif "envelope_id" not in value:
+        elif "event_type" not in value:
             yield from self._audit(value, place)
         elif not self.context.claim("ag2-envelope", str(value["envelope_id"])):
             yield Skip("duplicate", "the same envelope was read before", place)
-        elif value["event_type"].startswith("ag2.channel."):
+        elif value["event_type"].startswith(_OWN):
             yield Skip("ignored", "opening and closing of a channel", place)
         else:
             self.channels.setdefault(str(value["channel_id"]), _Channel()).envelopes.append((value, place))
@@ -102,19 +136,25 @@ class _Reader:
             self.channels.setdefault(key, _Channel()).read[found[1]] = str(last), place.at(f"/{key}")
 
     def _audit(self, value: dict[str, Any], place: Place) -> Iterable[Emit]:
-        if value["kind"] == "agent_registered" and named(value.get("name")):
-            self.names[str(value["agent_id"])] = value["name"]
-        elif value["kind"] == "channel_created":
+        kind, agent = value["kind"], str(value.get("agent_id"))
+        if kind in ("agent_registered", "agent_unregistered") and named(value.get("name")):
+            self.names[agent] = value["name"]
+            self.registered.add(agent)
+            if kind == "agent_unregistered":
+                self.left[agent] = str(value.get("at"))
+        elif kind == "channel_created":
             channel = self.channels.setdefault(str(value["channel_id"]), _Channel())
             channel.members = [str(p) for p in listed(value.get("participants"))]
+        elif kind == "turn_failed" and value.get("exc_message"):
+            self.channels.setdefault(str(value.get("channel_id")), _Channel()).failed.append((value, place))
         else:
-            yield Skip("ignored" if value["kind"] in _AUDIT else "unknown", "an entry that names nobody", place)
+            yield Skip("ignored" if kind in _AUDIT else "unknown", "an entry that names nobody", place)
 
     def finish(self) -> Iterable[Emit]:
         for key, channel in self.channels.items():
             if not channel.envelopes:
                 continue
-            places = [place for _, place in (*channel.envelopes, *channel.read.values())]
+            places = [place for _, place in (*channel.envelopes, *channel.read.values(), *channel.failed)]
             yield from together(self._told(key, channel), places)
         self.channels.clear()
 
@@ -124,6 +164,7 @@ class _Reader:
         for envelope, place in channel.envelopes:
             self._tell(tale, channel, envelope, place.at("/event_data"))
         self._read(tale, channel)
+        self._failures(tale, channel)
         yield from tale.items()
 
     def _name(self, key: Any) -> str:
@@ -131,25 +172,50 @@ class _Reader:
 
     def _tell(self, tale: Tale, channel: _Channel, envelope: dict[str, Any], place: Place) -> None:
         data, sender = envelope["event_data"], tale.actor(self._name(envelope.get("sender_id")))
-        text = said(data.get("body", data.get("text")))
-        if text is not None:
-            routing = data.get("routing")
-            handoff = isinstance(routing, dict) and routing.get("kind") == "handoff"
+        for part, kind, text in _parts(envelope["event_type"], data):
             event = tale.event(
                 place,
                 "C2",
                 text,
-                key=str(envelope["envelope_id"]),
-                kind="handoff" if handoff else "message",
+                key=str(envelope["envelope_id"]) + part,
+                kind=kind,
                 sender=sender,
                 time=envelope.get("created_at"),
                 parent=named(envelope.get("causation_id")),
             )
-            audience, grade = self._audience(channel, envelope)
-            event.reach([tale.actor(name) or name for name in audience], grade)
+            self._address(tale, event, channel, envelope)
         updates = data.get("context_updates", data)
         if isinstance(updates, dict) and isinstance(updates.get("set"), dict) and updates["set"]:
             self._write(tale, updates["set"], sender, envelope, place)
+
+    def _address(self, tale: Tale, event: Draft, channel: _Channel, envelope: dict[str, Any]) -> None:
+        """Who got an envelope: its audience or its channel; the hub drops what is for nobody that it knows."""
+        audience, grade = self._audience(channel, envelope)
+        known, when = str(envelope.get("sender_id")) in self.registered, str(envelope.get("created_at"))
+        gone = [key for key in audience if known and (key not in self.registered or self.left.get(key, "~") <= when)]
+        event.reach([tale.actor(self._name(key)) or key for key in gone], grade, delivered=False)
+        event.reach([tale.actor(self._name(key)) or key for key in audience], grade)
+        if event.to and not any(d.delivered for d in event.to):
+            event.refuse()
+
+    def _failures(self, tale: Tale, channel: _Channel) -> None:
+        """Turns that ended with an error: the agent had got the envelope, and what it would have said is lost."""
+        for entry, place in channel.failed:
+            name, key = self._name(entry.get("agent_id")), str(entry.get("envelope_id"))
+            self._see(tale, key, name, place)
+            tale.event(
+                place.at("/exc_message"),
+                "C6",
+                str(entry["exc_message"]),
+                key=f"{key}:failed:{name}",
+                kind="error",
+                sender=tale.actor(name),
+                time=entry.get("at"),
+                flags=("failed",),
+                parent=key,
+            )
+            tale.observe_too("C6")
+            tale.lose("failed_call", "C2", "a turn that ended with an error", place)
 
     def _read(self, tale: Tale, channel: _Channel) -> None:
         """What agents have read of what was sent to them; the rest was delivered and no more."""
@@ -157,15 +223,20 @@ class _Reader:
         for agent, (last, place) in channel.read.items():
             name = self._name(agent)
             for key in ids[: ids.index(last) + 1] if last in ids else ():
-                draft = tale.drafts.get(key)
-                if draft and any(d.actor == name for d in draft.to):
-                    tale.sighting(place, draft.content, name, "input", event=key)
+                self._see(tale, key, name, place)
+
+    def _see(self, tale: Tale, envelope: str, name: str, place: Place) -> None:
+        """An agent has read an envelope, if it was one of those who got it."""
+        for key in (f"{envelope}:why", envelope):
+            draft = tale.drafts.get(key)
+            if draft and any(d.actor == name and d.delivered for d in draft.to):
+                tale.sighting(place, draft.content, name, "input", event=key)
 
     def _audience(self, channel: _Channel, envelope: dict[str, Any]) -> tuple[list[str], Grade]:
         listed = envelope.get("audience")
         if isinstance(listed, list):
-            return [self._name(key) for key in listed], "declared"
-        return [self._name(key) for key in channel.members], "broadcast"
+            return [str(key) for key in listed], "declared"
+        return channel.members, "broadcast"
 
     def _write(
         self, tale: Tale, values: dict[str, Any], sender: str | None, envelope: dict[str, Any], place: Place

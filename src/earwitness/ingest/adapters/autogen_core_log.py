@@ -117,7 +117,7 @@ class _Reader:
         if isinstance(body.get("messages"), list) and to and to.team:
             self._start(run, [m for m in body["messages"] if is_message(m)], by, to, place)
         elif is_message(body.get("message")):
-            return self._take(run, body["message"], place)
+            return self._take(run, body["message"], place) or self._kept(run, body["message"], by, to, place)
         elif isinstance(body.get("response"), dict) and to and to.team:
             answer = body["response"]
             for message in [*listed(answer.get("inner_messages")), answer.get("chat_message")]:
@@ -142,6 +142,13 @@ class _Reader:
             known = [m for m in messages if m not in fresh]
             run.aside("overheard", (known, to.team, by), place)
 
+    def _kept(self, run: CoreRun, message: Message, by: str, to: Party | None, place: Place) -> bool:
+        """An agent passes on what others said inside of it; what a tool's run said is in the result of the tool."""
+        inside = by and to and to.name == "output_topic" and message["source"] not in (by, USER)
+        if inside and is_spoken(message["type"]) and message.get("id") and not run.is_busy(by):
+            run.aside("kept", (str(message["id"]), by), place)
+        return False
+
     def _address(self, run: CoreRun, messages: list[Any], team: str, by: str) -> None:
         for message in messages:
             if is_message(message) and is_spoken(message["type"]) and message.get("id"):
@@ -161,6 +168,7 @@ class _Reader:
             run.results.fresh(results_in(message))  # told from another file
             return False
         run.thinkers.add(message["source"])
+        run.note(message)
         return run.chat.take(message, place.at("/payload"))
 
     def _plain(self, run: CoreRun, value: dict[str, Any], body: Any, place: Place) -> None:
@@ -210,14 +218,21 @@ class _Reader:
     def _run_of(self, sender: Party | None, receiver: Party | None, body: Any, place: Place) -> CoreRun:
         """A run begins where a team is started; a nested team is started with messages of the run it is part of."""
         if receiver and receiver.team and receiver.team not in self.teams and isinstance(body, dict):
-            keys = [str(m["id"]) for m in listed(body.get("messages")) if is_message(m) and m.get("id")]
+            given = [m for m in listed(body.get("messages")) if is_message(m) and m.get("id")]
+            keys = [str(m["id"]) for m in given]
             if keys:
-                self.teams[receiver.team] = next((self.ids[k] for k in keys if k in self.ids), keys[0])
+                self.teams[receiver.team] = next((self.ids[k] for k in keys if k in self.ids), self._around(given))
                 self.ids |= dict.fromkeys(keys, self.teams[receiver.team])
         run = self._run(sender if sender and sender.team else receiver or sender, place)
         if isinstance(body, dict) and is_message(body.get("message")) and sender and sender.team:
             self.ids[str(body["message"].get("id"))] = self.teams.get(sender.team, sender.team)
         return run
+
+    def _around(self, given: list[Message]) -> str:
+        """The run in which a team is used as a tool, or a new one."""
+        tasks = [text for m in given if m["source"] == USER and (text := said(m.get("content")))]
+        inside = (key for key, run in self.runs.items() if any(map(run.waits_for, tasks)))
+        return next(inside, str(given[0]["id"]))
 
     def _run(self, who: Party | None, place: Place) -> CoreRun:
         stem = self.context.stem

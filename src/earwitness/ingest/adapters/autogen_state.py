@@ -76,6 +76,8 @@ class _Reader:
                 chat.take(message, place.at(pointer))
         chat.tell()
         for name, part, pointer in found:
+            if _is_cut(name, part):
+                chat.tale.lose("content_missing", "C2", "what was said before the team made a new plan", place)
             _contexts(chat, name or _own_name(part), part, place.at(pointer))
         if not chat.tale.drafts and not any(_context(part) for _, part, _ in found):
             yield Skip("ignored", "a state in which nothing was said", place)
@@ -103,6 +105,18 @@ def _thread(state: dict[str, Any], pointer: str) -> Iterator[tuple[Any, str]]:
         thread = state.get(key)
         if isinstance(thread, list):
             yield from ((m, f"{pointer}/{key}/{n}") for n, m in enumerate(thread))
+
+
+def _is_cut(name: str | None, state: dict[str, Any]) -> bool:
+    """Whether an orchestrator that was stuck has made a new plan: it forgets what was said, but counts its turns on.
+
+    Each turn ends with an instruction or the final answer, but for that in which it makes a new plan.
+    """
+    thread, rounds = state.get("message_thread"), state.get("n_rounds")
+    if state.get("type") != "MagenticOneOrchestratorState" or not isinstance(rounds, int):
+        return False
+    own = [m for m in thread if is_message(m) and m["source"] == name] if isinstance(thread, list) else []
+    return rounds > max(len(own) - 1, 0)  # the first holds the plan
 
 
 def _context(state: dict[str, Any]) -> list[dict[str, Any]]:

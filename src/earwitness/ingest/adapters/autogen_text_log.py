@@ -37,7 +37,7 @@ _PRINTED = re.compile(r"id='[^']*' source='")
 _LEDGER = re.compile(r"Progress Ledger: (?=\{)|Failed to parse ledger information, retrying: ")
 _STEP = re.compile(
     r"(?:Next Speaker|Selected speaker): |Model (?:selected|failed to select) |Task completed, preparing final answer"
-    r"|Stall count exceeded, re-planning"
+    r"|Stall count exceeded, re-planning|Invalid ledger format encountered"
 )
 _CHOICE = re.compile(r"Model selected a valid name: .* \(attempt \d+\)$")
 _LINES = (_SENT, _CALLED, _REPLIED, _PRINTED, _LEDGER, _CHOICE)
@@ -47,6 +47,8 @@ _PREFIX = re.compile(
 )
 _ORCHESTRATOR = "MagenticOneOrchestrator"  # the only agent that keeps a ledger; its name is fixed
 _NOBODY = "Unknown"
+_START = "GroupChatStart"
+_TURNS = {"ToolCallRequestEvent": True, "ToolCallExecutionEvent": False}  # whether their agents wait for results
 _ALL: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
 _PLAIN: tuple[Channel, ...] = ("C1", "C2")
 _TOOLS: tuple[Channel, ...] = ("C3", "C4")
@@ -84,7 +86,7 @@ def _bare(line: str) -> str:
 
 @dataclass
 class _Sent:
-    """A message on its way."""
+    """A message on its way; its sender by the whole id, for managers of teams have one name."""
 
     kind: str
     to: str | None
@@ -128,6 +130,9 @@ class _Log:
         self.core = False
         self.ended = False
         self.ledgers = 0
+        self.starter: str | None = None
+        self.busy: set[str] = set()
+        self.kept: list[tuple[str, str]] = []
 
     def feed(self, record: Record) -> Iterable[Emit]:
         """Take a line."""
@@ -197,6 +202,8 @@ class _Log:
     def _take(self, message: dict[str, Any], place: Place) -> bool:
         key = str(message.get("id"))
         chat = self._open(key if self.core else None, place)
+        if message["type"] in _TURNS:
+            (self.busy.add if _TURNS[message["type"]] else self.busy.discard)(message["source"])
         return key not in chat.ids and self.context.claim("autogen-message", key) and chat.take(message, place)
 
     def _send(self, kind: str, to: str | None, body: dict[str, Any], place: Place) -> Iterable[Emit]:
@@ -206,6 +213,7 @@ class _Log:
             yield Skip("ignored", "end of the chat", place)
             return
         sent = _Sent(kind, None if to is None else _name(to), body, place)
+        sent.sender = self.starter if kind == _START and to is None else None
         response, result = body.get("response"), body.get("result")
         messages = [*listed(body.get("messages")), body.get("message")]
         if isinstance(response, dict):
@@ -214,7 +222,7 @@ class _Log:
         elif isinstance(result, dict):
             messages += listed(result.get("messages"))
             sent.ids = [_id(m) for m in messages]
-        elif kind == "GroupChatStart":
+        elif kind == _START:
             sent.ids = [_id(m) for m in messages]
         known = [m for m in messages if is_message(m)]
         fresh = [m for m in known if self._take(m, place)]
@@ -229,7 +237,9 @@ class _Log:
 
     def _arrived(self, to: str, kind: str, how: str, by: str) -> None:
         """A handler was called: the oldest message of the type that it was not yet called for."""
-        name, sender = _name(to), None if by == _NOBODY else _name(by)
+        name, sender = _name(to), None if by == _NOBODY else by
+        if kind == _START and how == "sent":
+            self.starter = to  # who passes it on to its team
         to_whom = None if how == "published" else name
         waiting, turn = self.sent.get((kind, to_whom), []), (kind, to_whom, name, sender)
         for n in range(self.next.get(turn, 0), len(waiting)):
@@ -240,7 +250,16 @@ class _Log:
                 sent.sender = sender
                 for key in sent.ids if how == "published" else ():
                     self.heard.setdefault(key, {})[name] = None
+                self._keep(sent)
                 return
+
+    def _keep(self, sent: _Sent) -> None:
+        """An agent passes on what the members of a team of its own say; what a tool's run said is in its result."""
+        message, by = sent.body.get("message"), _name(sent.sender or "")
+        if sent.kind != "GroupChatMessage" or not isinstance(message, dict) or by in self.busy:
+            return
+        if is_message(message) and message["source"] not in (by, USER):
+            self.kept.append((_id(message), by))
 
     def _plain(self, sent: _Sent) -> None:
         """A message of the user's own type."""
@@ -252,8 +271,9 @@ class _Log:
                 for name in hearers or (None,):
                     tale.sighting(sent.place, text, tale.actor(name), "initial")
                 return
-            key = plain_key(self.counts, sent.sender, sent.to, text)
-            kind, sender = "message" if sent.to else "publication", tale.actor(sent.sender)
+            sender = _name(sent.sender)
+            key = plain_key(self.counts, sender, sent.to, text)
+            kind, sender = "message" if sent.to else "publication", tale.actor(sender) or sender
             event = tale.event(sent.place, "C2", text, key=key, kind=kind, sender=sender)
             event.reach([tale.actor(name) or name for name in hearers], "declared")
 
@@ -302,8 +322,11 @@ class _Log:
         return (*plain, *tools, *(_THOUGHTS if self.ledgers else ()))
 
     def _forget_managers(self, chat: Chat) -> None:
-        """A manager that never spoke only passes on."""
+        """A manager that never spoke only passes on; an agent that speaks for a team of its own has what that says."""
         speakers = {m["source"] for m, _ in chat.messages}
+        for key, by in self.kept:
+            if by in speakers and key in self.heard:
+                self.heard[key][by] = None
         for names in self.heard.values():
             for name in [n for n in names if n.endswith("Manager") and n not in speakers]:
                 names.pop(name)

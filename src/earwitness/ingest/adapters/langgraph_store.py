@@ -1,8 +1,9 @@
 """LangGraph store: rows of `SqliteStore` or `PostgresStore`, the long-term memory that threads share.
 
-Rows of table `store`, from the database file or a dump with the table's name beside them. Each says what is kept under
-which name, and since when. Who wrote it, in which thread, and who read it is not said: in traces a store shows only as
-the tool calls that used it. What was overwritten or deleted is gone. Vectors are not read.
+Rows of table `store`, from the database file or a dump with the table's name beside them, and items as `search` gives
+them (`Item.dict()`). Each says what is kept under which name, and since when. Who wrote it, in which thread, and who
+read it is not said: in traces a store shows only as the tool calls that used it. What was overwritten or deleted is
+gone. Vectors are not read.
 
 Obtained by: rows of the store's table, or items dumped.
 Versions tried: none recorded; after the source of langgraph-checkpoint 4.3.2.
@@ -19,6 +20,7 @@ from earwitness.ingest.spans.texts import as_text
 from earwitness.ingest.steps import At, Steps
 from earwitness.schema.model import Trace
 
+_ITEM = {"namespace", "key", "value", "created_at", "updated_at"}
 _SIDE = {"store_vectors": "vectors of what a store keeps"}
 
 
@@ -27,12 +29,18 @@ class _LangGraphStore:
     TITLE = "LangGraph store rows"
 
     def sniff(self, value: Any) -> bool:
-        if not isinstance(value, dict) or not isinstance(value.get("prefix"), str):
+        if not isinstance(value, dict) or not isinstance(value.get("key"), str):
             return False
-        return _table(value) in ("store", *_SIDE) and isinstance(value.get("key"), str)
+        if isinstance(value.get("prefix"), str):
+            return _table(value) in ("store", *_SIDE)
+        return value.keys() >= _ITEM and isinstance(value["value"], dict) and _is_names(value["namespace"])
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(name, str) for name in value)
 
 
 def _table(row: dict[str, Any]) -> Any:
@@ -69,7 +77,8 @@ class _Reader:
         if self.steps is None:
             trace = f"langgraph-store:{PurePath(self.context.name).name}"
             self.steps = Steps(Trace(id=trace, framework="langgraph", observable=("C5",)), at)
-        store, rest = row["prefix"] or "store", {"key": row["key"]}
+        prefix = row["prefix"] if "prefix" in row else ".".join(row["namespace"])
+        store, rest = prefix or "store", {"key": row["key"]}
         self.steps.actor(store, "memory", "declared", record.place)
         name = f"{store}/{row['key']}"
         self.steps.event("C5", text, at, kind="memory_write", to=(store,), id=name, attributes=rest)

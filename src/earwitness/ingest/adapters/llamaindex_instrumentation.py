@@ -5,7 +5,7 @@ in full: tool calls come from answers, tool results from the next model input; w
 Spans hold a `repr` of the step's input, where calls stand. Events and spans of a run become one trace, by its run id.
 
 The format names agents only inside such reprs, so that the first may stay without a name; it cannot show agents inside
-tools, shared state or files. Times are local.
+tools, shared state or files, nor answers in a form that was asked for, nor what tools ask the user. Times are local.
 
 Obtained by: handlers on `get_dispatcher()` that dump what they get.
 Versions tried: llama-index-core 0.14.25.
@@ -30,6 +30,8 @@ _TURN = ("AgentInput(", "AgentSetup(")
 _HANDED = re.compile(r"ToolCallResult\(tool_name='handoff', tool_kwargs=\{'to_agent': '([^']*)'")
 _RESULT = re.compile(r"ToolCallResult\(tool_name='([^']*)'.*?tool_id='([^']*)'", re.DOTALL)
 _CALL = re.compile(r"ToolCall\(tool_name='([^']*)', tool_kwargs=(\{.*\}), tool_id='([^']*)'\)", re.DOTALL)
+_WAITS = "Waiting for event"
+_WHOLE_RUN = re.compile(r"\w+\.run-")
 _CHUNKS = ("LLMChatInProgressEvent", "LLMCompletionInProgressEvent", "StreamChatDeltaReceivedEvent")
 
 
@@ -56,6 +58,7 @@ class _Run:
         self.called: set[str] = set()
         self.cut: dict[str, tuple[str, str, Place, Any]] = {}
         self.answered: set[str] = set()
+        self.paused: set[str] = set()
 
 
 class _Reader:
@@ -115,10 +118,23 @@ def _event(run: _Run, value: dict[str, Any], place: Place) -> Iterator[Emit]:
     elif kind in ("step.output", "workflow.output"):
         yield from _output(run, value, place, time)
     elif kind == "SpanDropEvent":
-        yield run.story.book.loss(place, "failed_call", None, "a span was dropped")
-        yield from run.story.book.event(place, "C6", text_of(value.get("err_str")), time=time, kind="error")
+        yield from _drop(run, value, place, time)
     else:
         yield Skip("unknown", "a LlamaIndex event of a class that is not read", place)
+
+
+def _drop(run: _Run, value: dict[str, Any], place: Place, time: Any) -> Iterator[Made]:
+    """A span that an error ended, and those around it; or a tool that waits, and is called anew with the answer."""
+    error, span, book = text_of(value.get("err_str")), str(value.get("span_id")), run.story.book
+    if error.startswith(_WAITS):
+        run.paused.add(span)
+        yield book.loss(place, "content_missing", "C1", "what a tool that waits for the user asks")
+        return
+    if _WHOLE_RUN.match(span):
+        yield from run.story.break_off()
+    yield book.loss(place, "failed_call", None, "a span was dropped")
+    if not book.said(None, error):
+        yield from book.event(place, "C6", error, time=time, kind="error")
 
 
 def _start(run: _Run, messages: list[dict[str, Any]], place: Place, time: Any) -> Iterator[Made]:
@@ -172,7 +188,7 @@ def _turn(run: _Run, summary: str, time: Any) -> Iterator[Made]:
 def _span(run: _Run, value: dict[str, Any], place: Place) -> Iterator[Emit]:
     """A span tells a call, where no event did."""
     summary, time = _tag(value, _SUMMARY), value.get("start_time")
-    if value.get("dropped"):
+    if value.get("dropped") and value.get("id_") not in run.paused:
         yield run.story.book.loss(place, "failed_call", None, "a span was dropped")
     found = _CALL.fullmatch(summary)
     arguments = _literal(found[2]) if found else None

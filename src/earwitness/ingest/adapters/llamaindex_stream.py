@@ -4,8 +4,9 @@ Users dump each event with `model_dump()`, with `JsonSerializer`, or as the enve
 of a run (`AgentOutput`) as JSON is read, too. Agent inputs hold the shared history: after a handoff the next agent
 has seen it, which sightings say. A handoff counts when its target ran.
 
-The format has no ids and no times: each file is a trace, cut where a run stops, and its order is that of the lines. It
-cannot show agents that run inside a tool, what tools write into the shared state, or files, but by names of tools.
+The format has no ids and no times: each file is a trace, cut where a run stops, and its order is that of the lines.
+What the user is asked while one tool runs is asked by that. It cannot show agents that run inside a tool, what tools
+write into the shared state, or files, but by names of tools.
 
 Obtained by: `async for event in handler.stream_events()`, each event dumped.
 Versions tried: llama-index-core 0.14.25, workflows 2.26.1.
@@ -23,6 +24,8 @@ from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
 # Events of the library itself that hold no agent.
 _ASKED, _GIVEN, _MODELLED = "InputRequiredEvent", "HumanResponseEvent", "AgentStreamStructuredOutput"
 _FAILED = ("WorkflowFailedEvent", "StepFailedEvent", "WorkflowTimedOutEvent")
+# The run is over, and its caller was given nothing.
+_BROKEN_OFF = ("WorkflowFailedEvent", "WorkflowTimedOutEvent", "WorkflowCancelledEvent")
 _OWN = (_ASKED, _GIVEN, _MODELLED, *_FAILED, "WorkflowCancelledEvent")
 
 
@@ -56,6 +59,8 @@ class _Reader:
         if self.story is None:
             self.story = Story(run_name(self.context))
             yield self.story.head(record.place)
+        if name in _BROKEN_OFF:
+            yield from self.story.break_off()
         if name in _FAILED:
             yield self.story.book.loss(place, "failed_call", None, "a step or a workflow failed")
         tell = _PEOPLE.get(name) or {
@@ -67,10 +72,11 @@ class _Reader:
         }.get(shape)
         if tell:
             yield from tell(self.story, event, place)
+        elif content := {k: v for k, v in event.items() if k != "event"}:
+            yield from self.story.book.event(place, "C6", text_of(content), kind=name)
         else:
-            content = text_of({k: v for k, v in event.items() if k != "event"})
-            yield from self.story.book.event(place, "C6", content, kind=name)
-        if shape == "stop":
+            yield Skip("ignored", "an event that holds nothing", record.place)
+        if shape == "stop" or name in _BROKEN_OFF:
             self.story = None
 
     def finish(self) -> Iterable[Emit]:
@@ -166,11 +172,14 @@ def _dynamic(event: dict[str, Any], key: str) -> str:
 
 
 def _ask_user(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:
-    return story.book.event(place, "C1", _dynamic(event, "prefix"), to=(USER,), kind="question")
+    asker = story.only_open()
+    return story.book.event(
+        place, "C1", _dynamic(event, "prefix"), sender=asker, to=(USER,), kind="question", sender_kind="tool"
+    )
 
 
 def _user_says(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:
-    return story.book.shown(place, None, _dynamic(event, "response"), "initial")
+    return story.book.shown(place, story.only_open(), _dynamic(event, "response"), "initial")
 
 
 def _structured(story: Story, event: dict[str, Any], place: Place) -> Iterator[Made]:

@@ -2,11 +2,12 @@
 
 Three shapes: proxy lines with the message one level down (`{"ts", "dir", "server", "msg": {"jsonrpc": ...}}`), bare
 JSON-RPC lines, and host logs (`<time> [info] [server] Message from client: {json}`, Claude Desktop's
-`mcp-server-*.log`). Requests and answers are paired by id, for each connection and each direction apart. `tools/call`
-is C3, its result C4 (text and structured copy: one event), `resources/read` and `prompts/get` likewise,
-`sampling/createMessage` C2, `elicitation/create` C1, what a client answers to it and the roots it names C3, log
-notifications and lines that cannot be read C6. What a client refuses to ask was shown to nobody; a call of a tool that
-is not there went to the server. One log is one trace; servers are told apart.
+`mcp-server-*.log`); batches are taken apart. Requests and answers are paired by id, for each connection and each
+direction apart, and anew after each `initialize`. `tools/call` is C3, its result C4 (text and structured copy: one
+event), `resources/read` and `prompts/get` likewise, `sampling/createMessage` C2, `elicitation/create` C1, what a
+client answers to it and the roots it names C3, log notifications and lines that cannot be read C6. What a client
+refuses to ask was shown to nobody; a call of a tool that is not there went to the server. One log is one trace;
+servers are told apart.
 
 Cannot show: which agent of the host made a call, what the model said, the user's request, the final answer.
 
@@ -21,21 +22,25 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from earwitness.ingest.jsonrpc import Call, is_a2a, log_name, message_in, unwrap
+from earwitness.ingest.jsonrpc import Call, batch_in, is_a2a, log_name, message_in, parts_of, unwrap
 from earwitness.ingest.jsontext import DecodeError, decode
+from earwitness.ingest.mcpwords import problem_text, question, result_text, said_in
 from earwitness.ingest.record import Context, Emit, Made, Record, Skip
-from earwitness.ingest.script import MALFORMED, Script, Scripts, digest, is_name, text
+from earwitness.ingest.script import MALFORMED, Script, Scripts, digest, is_name
 from earwitness.schema.model import Delivery, Event, Time
 from earwitness.schema.words import Channel
 
 _PREFIX = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z?) \[(?P<a>[^\]]+)\] \[(?P<b>[^\]]+)\] (?P<said>.*)", re.DOTALL)
-_MESSAGE = re.compile(r"Message from (client|server): (\{.*?\})(?: \{ metadata: [^{}]*\})?\s*$", re.DOTALL)
+_MESSAGE = re.compile(r"Message from (client|server): (\{.*?\}|\[\{.*?\}\])(?: \{ metadata: [^{}]*\})?\s*$", re.DOTALL)
 _HOST_LOG = re.compile(
     r"^\d{4}-\d\d-\d\dT[\d:.]+Z? \[[^\]]+\] \[[^\]]+\] Message from (?:client|server): ", re.MULTILINE
 )
 _LEVELS = frozenset(("trace", "debug", "info", "notice", "warn", "warning", "error", "fatal"))
 _CUT = re.compile(r"\.\.\.\[\d+ chars truncated\]\.\.\.")
 _CLIENT = "client"
+_UNKNOWN_METHOD = -32601
+# What a server lists of itself.
+_LISTS = ("tools", "resources", "resourceTemplates", "prompts")
 # Requests of the client whose answers say something: method, key of the name in `params`.
 _ASKED = {"tools/call": "name", "resources/read": "", "prompts/get": "name", "completion/complete": ""}
 _LOGS = frozenset(
@@ -63,8 +68,15 @@ class _McpLog:
     PRIORITY = 40
 
     def sniff(self, value: Any) -> bool:
+        batch = batch_in(value)
+        if batch is not None:
+            return not any(isinstance(message, dict) and is_a2a(message) for message in batch[1])
         found = message_in(value)
         return found is not None and not is_a2a(found[1])
+
+    def split(self, record: Record) -> Iterable[Record]:
+        """A batch holds many messages."""
+        return parts_of(record)
 
     def sniff_text(self, head: str) -> bool:
         """Whether text is a host log; its lines need not look like one (stderr of the server)."""
@@ -74,20 +86,26 @@ class _McpLog:
         return _Reader(context)
 
 
+# Server, session, whether the client asked, id.
+_Key = tuple[str | None, str | None, bool, str]
+
+
 class _Reader:
     def __init__(self, context: Context) -> None:
         self.name = log_name(context.name)
         self.trace = ""
         self.scripts = Scripts()
-        self.client = _CLIENT
+        self.clients: dict[str | None, str] = {}
         self.begun = False
-        # (server, asked by the client, id) -> method, who is asked, event
-        self.waiting: dict[tuple[str | None, bool, str], tuple[str, str | None, str | None]] = {}
+        self.waiting: dict[_Key, tuple[str, str | None, str | None]] = {}  # method, who is asked, event
+        self.lost = 0  # calls whose connection ended before they were answered
         # What was asked, until the answer says whether anybody was.
         self.held: dict[str, Made] = {}
         self.tasks: dict[tuple[str | None, str], tuple[str | None, str | None]] = {}
 
     def feed(self, record: Record) -> Iterable[Emit]:
+        if isinstance(record.value, Skip):
+            return (record.value,)
         # A log has no name but that of its file, which others may have, too.
         self.trace = self.trace or f"{self.name}/{digest(record.value)}"
         script = self.scripts.of(self.trace, record.place)
@@ -102,7 +120,7 @@ class _Reader:
 
     def finish(self) -> Iterable[Emit]:
         self.scripts.of(self.trace).made.extend(self.held.values())
-        lost = sum(1 for method, _, _ in self.waiting.values() if method in _ASKED)
+        lost = self.lost + sum(1 for method, _, _ in self.waiting.values() if method in _ASKED)
         if lost and self.begun:
             script = self.scripts.of(self.trace)
             script.loss("content_missing", "call without an answer", "C4", lost)
@@ -120,8 +138,11 @@ class _Reader:
                 inner = decode(message[2].encode("utf-8", "surrogateescape"))
             except DecodeError:
                 inner = None
-            if isinstance(inner, dict):
-                return self._tell(script, Call(inner, "", found["time"], message[1] == "client", server))
+            told = [m for m in (inner if isinstance(inner, list) else [inner]) if isinstance(m, dict)]
+            by_client, time = message[1] == "client", found["time"]
+            skips = [self._tell(script, Call(one, "", time, by_client, server)) for one in told]
+            if skips:
+                return None if None in skips else skips[0]
         self._raw(script, said, server, found["time"] if found else None)
         return None
 
@@ -146,7 +167,9 @@ class _Reader:
             return self._answer(script, call)
         method, params = call.message["method"], call.message.get("params") or {}
         if method == "initialize":
-            self._introduce(script, params)
+            self._introduce(script, call, params)
+        if method == "notifications/cancelled":
+            self._cancel(script, call, params)
         if method in _LOGS:
             return self._log(script, call, params)
         if "id" not in call.message:
@@ -159,17 +182,43 @@ class _Reader:
             # Of the other channels it shows only the part that goes through a server.
             script.head("mcp", started_at=time, observable=("C3", "C4"))
 
-    def _introduce(self, script: Script, params: dict[str, Any]) -> None:
+    def _introduce(self, script: Script, call: Call, params: dict[str, Any]) -> None:
+        """A connection begins: what one before it left unanswered stays so, and ids are used again."""
         name = (params.get("clientInfo") or {}).get("name")
-        self.client = str(name) if is_name(name) else self.client
-        script.actor(self.client)
+        if is_name(name):
+            self.clients[call.session] = str(name)
+        script.actor(self._client(call))
+        for key in [k for k in self.waiting if k[:2] == (call.peer, call.session)]:
+            self._give_up(script, key)
+
+    def _client(self, call: Call) -> str:
+        return self.clients.get(call.session, _CLIENT)
+
+    def _give_up(self, script: Script, key: _Key) -> None:
+        """Nothing will be answered to a request any more."""
+        method, _, event = self.waiting.pop(key)
+        self._release(script, event)
+        self.lost += method in _ASKED
+
+    def _cancel(self, script: Script, call: Call, params: dict[str, Any]) -> None:
+        """Whoever asked wants no answer any more: none is missing."""
+        sides = [True, False] if call.from_client is None else [call.from_client]
+        keys = [(call.peer, call.session, side, str(params.get("requestId"))) for side in sides]
+        for key in [k for k in keys if k in self.waiting][:1]:
+            self._release(script, self.waiting.pop(key)[2])
+
+    def _wait(self, script: Script, call: Call, by_client: bool, method: str, target: str | None, event: Any) -> None:
+        key = (call.peer, call.session, by_client, str(call.message["id"]))
+        if key in self.waiting:
+            self._give_up(script, key)
+        self.waiting[key] = (method, target, event)
 
     def _log(self, script: Script, call: Call, params: dict[str, Any]) -> str | None:
         said = params.get("data") or params.get("message") or params.get("reason") or params.get("statusMessage")
         if not said:
             return "progress without text"
         script.actor(call.peer, "tool")
-        sender = self.client if call.from_client else call.peer
+        sender = self._client(call) if call.from_client else call.peer
         script.event("C6", said, f"{call.inner}/params", sender=sender, kind="log", time=call.time)
         return None
 
@@ -181,14 +230,14 @@ class _Reader:
             event = self._hold(script, self._ask(script, call, method, params, target))
         elif method == _LATER:
             target, event = self.tasks.get((call.peer, str(params.get("taskId"))), (None, None))
-            self.waiting[(call.peer, by_client, str(call.message["id"]))] = (method, target, event)
+            self._wait(script, call, by_client, method, target, event)
             return "protocol message"
         elif method == "sampling/createMessage":
-            event = self._hold(script, self._from_server(script, call, "C2", params, self.client))
+            event = self._hold(script, self._from_server(script, call, "C2", params, self._client(call)))
         elif method == "elicitation/create":
-            words = "\n".join(text(params[k]) for k in ("message", "url") if params.get(k))
+            words = question(params)
             event = self._hold(script, self._from_server(script, call, "C1", words, "user"))
-        self.waiting[(call.peer, by_client, str(call.message["id"]))] = (method, target, event)
+        self._wait(script, call, by_client, method, target, event)
         return None if event else "protocol message"
 
     def _hold(self, script: Script, event: str) -> str:
@@ -204,14 +253,13 @@ class _Reader:
         script.made.extend([made] if made else [])
 
     def _ask(self, script: Script, call: Call, method: str, params: dict[str, Any], tool: str) -> str:
-        script.actor(self.client, evidence="channel" if self.client == _CLIENT else "declared")
+        client = self._client(call)
+        script.actor(client, evidence="channel" if client == _CLIENT else "declared")
         script.actor(tool, "tool", roles=(call.peer,) if call.peer else ())
         key = "arguments" if method == "tools/call" else ""
         said = params.get(key) if key else {k: v for k, v in params.items() if k != "_meta"}
         pointer = f"{call.inner}/params/{key}".rstrip("/")
-        return script.event(
-            "C3", said or {}, pointer, sender=self.client, to=(tool,), kind="tool_arguments", time=call.time
-        )
+        return script.event("C3", said or {}, pointer, sender=client, to=(tool,), kind="tool_arguments", time=call.time)
 
     def _from_server(self, script: Script, call: Call, channel: Channel, said: Any, to: str) -> str:
         script.actor(call.peer, "tool")
@@ -224,43 +272,44 @@ class _Reader:
     def _answer(self, script: Script, call: Call) -> str | None:
         """The answer to what the other side asked."""
         name = str(call.message.get("id"))
-        sides = _asking_sides(call)
-        asked = next((k for s in sides if (k := (call.peer, s, name)) in self.waiting), None)
+        sides, client = _asking_sides(call), self._client(call)
+        asked = next((k for s in sides if (k := (call.peer, call.session, s, name)) in self.waiting), None)
         method, target, event = self.waiting.pop(asked) if asked else ("", None, None)
         if method in _ASKED or method == _LATER or not method:
             return self._result(script, call, target, event)
         problem = call.message.get("error")
-        self._release(script, event, self._unasked(method) if problem else None)
+        self._release(script, event, self._unasked(call, method) if problem else None)
         if isinstance(problem, dict) and problem.get("message"):
             script.actor(call.peer, "tool")
             at = f"{call.inner}/error"
             refused = method in _FROM_SERVER
-            sender, to = (self.client, (call.peer,) if call.peer else ()) if refused else (call.peer, ())
-            said = problem["message"]
+            sender, to = (client, (call.peer,) if call.peer else ()) if refused else (call.peer, ())
+            said = problem_text(problem)
             script.event("C6", said, at, sender=sender, to=to, kind="error", time=call.time, flags=("failed",))
             return None
         result, at = call.message.get("result") or {}, f"{call.inner}/result"
         given = result.get("content") or result.get("roots") if method in _FROM_SERVER else None
         if given:
-            said, to = _said(given), (call.peer,) if call.peer else ()
+            said, to = said_in(given), (call.peer,) if call.peer else ()
             script.event(
-                _FROM_SERVER[method], said, at, sender=self.client, to=to, kind=method, parent=event, time=call.time
+                _FROM_SERVER[method], said, at, sender=client, to=to, kind=method, parent=event, time=call.time
             )
             return None
-        shown = result.get("instructions") if method == "initialize" else result.get("tools")
-        script.sighting(shown, at, actor=self.client, time=call.time)
+        keys = ("instructions",) if method == "initialize" else _LISTS
+        shown = next((result[key] for key in keys if result.get(key)), None)
+        script.sighting(shown, at, actor=client, time=call.time)
         return None if shown else "protocol message"
 
-    def _unasked(self, method: str) -> tuple[Delivery, ...]:
+    def _unasked(self, call: Call, method: str) -> tuple[Delivery, ...]:
         """Where the client refuses, its user or model was not shown what the server asked."""
-        name = "user" if method == "elicitation/create" else self.client
+        name = "user" if method == "elicitation/create" else self._client(call)
         return (Delivery(name, delivered=False),)
 
     def _result(self, script: Script, call: Call, tool: str | None, event: str | None) -> str | None:
         problem, result = call.message.get("error"), call.message.get("result") or {}
-        said = text(problem.get("message")) if isinstance(problem, dict) else _result_text(result)
+        said = problem_text(problem) if isinstance(problem, dict) else result_text(result)
         failed = bool(problem) or bool(result.get("isError"))
-        unmade = failed and tool is not None and _is_unmade(said, tool, call.peer)
+        unmade = failed and tool is not None and (_is_unmade(said, tool, call.peer) or _is_unknown(problem))
         self._release(script, event, _instead(script, call.peer, tool or "") if unmade else None)
         if isinstance(result.get("task"), dict):
             self.tasks[call.peer, str(result["task"].get("taskId"))] = (tool, event)
@@ -273,13 +322,18 @@ class _Reader:
             said,
             f"{call.inner}/{'error' if problem else 'result'}",
             sender=call.peer if unmade else tool,
-            to=(self.client,),
+            to=(self._client(call),),
             kind="tool_result",
             time=call.time,
             parent=event,
             flags=("failed",) if failed else (),
         )
         return None
+
+
+def _is_unknown(problem: Any) -> bool:
+    """Whether a server does not know the method: nothing behind it got the call."""
+    return isinstance(problem, dict) and problem.get("code") == _UNKNOWN_METHOD
 
 
 def _made(emit: Emit) -> Made:
@@ -322,32 +376,6 @@ def _tool(server: str | None, method: str, params: dict[str, Any]) -> str:
     name = params.get(key) if key else method.partition("/")[0]
     name = name if is_name(name) else method
     return f"{server}.{name}" if server else str(name)
-
-
-def _said(content: Any) -> str:
-    """The text of content parts; parts that are no text as JSON."""
-    parts = content if isinstance(content, list) else [content]
-    return "\n".join(p["text"] if isinstance(p, dict) and isinstance(p.get("text"), str) else text(p) for p in parts)
-
-
-def _result_text(result: Any) -> str:
-    """What a result says; a structured copy of the text is not said twice."""
-    if not isinstance(result, dict):
-        return text(result)
-    parts = result.get("content", result.get("contents", result.get("messages", result.get("completion"))))
-    said = "" if parts is None else _said(parts)
-    structured = result.get("structuredContent")
-    if structured is None or (said and _is_copy(said, structured)):
-        return said
-    return f"{said}\n{text(structured)}".strip()
-
-
-def _is_copy(said: str, structured: Any) -> bool:
-    try:
-        spoken = decode(said.encode("utf-8", "surrogatepass"))
-    except DecodeError:
-        spoken = said
-    return bool(spoken == structured or (isinstance(structured, dict) and [spoken] == list(structured.values())))
 
 
 ADAPTER = _McpLog()

@@ -1,20 +1,19 @@
-"""Memory, knowledge, and the state of flows."""
+"""Methods of flows: what they hand on, write into the state, and show to people; flows that are a conversation."""
 
-import re
 from collections.abc import Iterator
+from typing import Any
 
-from earwitness.ingest.chronicle import text_of
-from earwitness.ingest.crewai.facts import Fact, listed, unquote, within
+from earwitness.ingest.chronicle import USER, folded, text_of
+from earwitness.ingest.crewai.facts import Fact, spoken
 from earwitness.ingest.crewai.runs import Run
 from earwitness.ingest.crewai.teller import Teller
 from earwitness.ingest.record import Made
 from earwitness.schema.model import Delivery
+from earwitness.schema.words import SightingKind
 
-MEMORY = "memory"
-KNOWLEDGE = "knowledge"
 STATE = "flow state"
-# What CrewAI writes in place of the memories it saves in the background.
-_COUNT_ONLY = re.compile(r"\d+ memories (\(background\)|saved)")
+# The result of a method that people gave their feedback to.
+_REVIEWED = {"output", "feedback", "outcome", "method_name"}
 
 
 def changes(before: object, after: object) -> dict[str, object]:
@@ -24,62 +23,29 @@ def changes(before: object, after: object) -> dict[str, object]:
     return {k: v for k, v in new.items() if k != "id" and old.get(k) != v and v not in (None, "", [], {})}
 
 
-class Stores(Teller):
-    """What was read from and written to stores."""
-
-    def __init__(self, run: Run) -> None:
-        super().__init__(run)
-        self.retrievals = {f.started: f for f in run.of("memory_retrieval_completed") if f.started}
-
-    def memory_query_started(self, fact: Fact) -> Iterator[Made]:
-        """What a memory was asked."""
-        yield from self.book.actor(fact.place, MEMORY, "memory")
-        yield from self.book.shown(fact.place.at("/query"), MEMORY, fact.text("query"), "input", fact.time)
-
-    def memory_query_completed(self, fact: Fact) -> Iterator[Made]:
-        """What was found; the agent gets it as the text of a retrieval, if there is one around it."""
-        whole = self.retrievals.get(fact.parent or "")
-        for n, found in enumerate(listed(fact.data.get("results"))):
-            text = unquote(within(found, "record", "content") or found.get("content") or found.get("context"))
-            at = f"/results/{n}"
-            if whole:
-                yield from self.book.shown(fact.place.at(at), whole.agent, text, "result", fact.time)
-            else:
-                yield from self._read(fact, text, at, MEMORY)
-
-    def memory_retrieval_completed(self, fact: Fact) -> Iterator[Made]:
-        """What an agent was given of memories."""
-        return self._read(fact, fact.text("memory_content"), "/memory_content", MEMORY)
-
-    def knowledge_retrieval_completed(self, fact: Fact) -> Iterator[Made]:
-        """What an agent was given of documents."""
-        return self._read(fact, fact.text("retrieved_knowledge"), "/retrieved_knowledge", KNOWLEDGE)
-
-    def memory_save_completed(self, fact: Fact) -> Iterator[Made]:
-        """A write; its content is there only where a single memory was saved by hand."""
-        value = fact.text("value")
-        if not value or _COUNT_ONLY.fullmatch(value):
-            yield self.book.loss(fact.place, "content_missing", "C5", "memories saved in the background")
-            return
-        yield from self.book.actor(fact.place, MEMORY, "memory")
-        to, sender = (Delivery(MEMORY),), self._owner(fact)
-        yield from self._say(fact, "C5", value, to, "/value", kind="memory_write", sender=sender)
-
-    def _read(self, fact: Fact, text: str, at: str, store: str) -> Iterator[Made]:
-        owner = self._owner(fact)
-        to = (Delivery(owner, "declared" if fact.agent else "structural"),) if owner else ()
-        yield from self._say(fact, "C5", text, to, at, "memory_read", store, "memory")
+def _params(start: Fact) -> dict[str, Any]:
+    params = start.data.get("params")
+    return params if isinstance(params, dict) else {}
 
 
 class Flows(Teller):
-    """Methods of flows, what they hand on, and what they write into the state."""
+    """Methods of flows."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.ends = {id(last): end for end in run.of("flow_finished") if (last := self._final_method(end))}
         self.after: dict[str, list[str]] = {}
+        self.given: dict[str, list[Fact]] = {}
         for start in run.of("method_execution_started"):
-            self.after.setdefault(start.triggered or "", []).append(start.text("method_name"))
+            if start.triggered:
+                self.after.setdefault(start.triggered, []).append(start.text("method_name"))
+            for value in () if start.triggered else _params(start).values():
+                self.given.setdefault(text_of(value), []).append(start)
+        self.replies: dict[str, set[str]] = {}
+        for reply in run.of("conversation_message_added"):
+            if reply.text("role") == "assistant":
+                self.replies.setdefault(self._flow(reply), set()).add(folded(spoken(reply.data)))
+        self.told: set[tuple[str, str]] = set()
 
     def flow_started(self, fact: Fact) -> Iterator[Made]:
         """What the user gave."""
@@ -88,14 +54,14 @@ class Flows(Teller):
 
     def flow_finished(self, fact: Fact) -> Iterator[Made]:
         """The result, unless it is that of a method."""
-        if not self._final_method(fact):
-            yield from self._outward(fact, fact.text("result"), None, "/result")
+        if not self._final_method(fact) and not self._is_private(fact):
+            yield from self._result(fact, None)
 
     def method_execution_started(self, fact: Fact) -> Iterator[Made]:
         """What a method was given: parameters, and the state."""
         method = fact.text("method_name")
         yield from self.book.actor(fact.place, method, evidence="node")
-        for key, value in (fact.data.get("params") or {}).items() if isinstance(fact.data.get("params"), dict) else ():
+        for key, value in _params(fact).items():
             yield from self.book.shown(fact.place.at(f"/params/{key}"), method, text_of(value), "input", fact.time)
         yield from self.book.shown(fact.place.at("/state"), method, fact.text("state"), "state", fact.time)
 
@@ -103,19 +69,79 @@ class Flows(Teller):
         """What a method wrote into the state, and handed on."""
         method = fact.text("method_name")
         yield from self.book.actor(fact.place, method, evidence="node")
-        start = self.run.by_id.get(fact.started or "")
+        yield from self._written(fact)
+        yield from self._reviewed(fact)
+        flow = self.ends.get(id(fact))
+        if flow and not self._is_private(flow):
+            yield from self._result(flow, method, fact)
+            return
+        to = tuple(Delivery(m, "structural") for m in dict.fromkeys(self._readers_of(fact)))
+        yield from self._say(fact, "C2", fact.text("result"), to, "/result", "method_result", method)
+
+    def method_execution_paused(self, fact: Fact) -> Iterator[Made]:
+        """A method that waits for somebody to look at its result, which is not in the record until they have."""
+        method = fact.text("method_name")
+        yield from self._written(fact)
+        yield from self._say(fact, "C1", fact.text("message"), (Delivery(USER),), "/message", "question", method)
+        yield self.book.loss(fact.place, "content_missing", "C1", "what a method that waits has shown for a review")
+
+    def conversation_message_added(self, fact: Fact) -> Iterator[Made]:
+        """What the user says, and is answered, in a flow that is a conversation."""
+        role, text, place = fact.text("role"), spoken(fact.data), fact.place.at("/content")
+        if role != "assistant":
+            kind: SightingKind = "initial" if role == "user" else "history"
+            yield from self.book.shown(place, None, text, kind, fact.time)
+        elif self._is_news(self._flow(fact), text):
+            yield from self._say(fact, "C1", text, (Delivery(USER),), "/content", "answer", self._owner(fact) or "")
+        else:
+            yield from self.book.shown(place, USER, text, "result", fact.time)
+
+    def _written(self, fact: Fact) -> Iterator[Made]:
+        method, start = fact.text("method_name"), self.run.by_id.get(fact.started or "")
         changed = changes(start.data.get("state") if start else None, fact.data.get("state"))
         if changed:
             yield from self.book.actor(fact.place, STATE, "memory", "node")
-            to = (Delivery(STATE),)
-            text = text_of(changed)
+            to, text = (Delivery(STATE),), text_of(changed)
             yield from self._say(fact, "C5", text, to, "/state", "state_write", method, id=f"{fact.id}/state")
-        flow = self.ends.get(id(fact))
-        if flow:
-            yield from self._outward(flow, fact.text("result"), method, "/result", fact)
+
+    def _reviewed(self, fact: Fact) -> Iterator[Made]:
+        """What people were shown and said: where they are asked outside of the console, only the result holds it."""
+        result, method = fact.data.get("result"), fact.text("method_name")
+        if not isinstance(result, dict) or not result.keys() >= _REVIEWED:
             return
-        readers = tuple(Delivery(m, "structural") for m in dict.fromkeys(self.after.get(fact.id, [])))
-        yield from self._say(fact, "C2", fact.text("result"), readers, "/result", "method_result", method)
+        output, at = text_of(result["output"]), "/result/output"
+        if not self.book.said(method, output):
+            yield from self._say(fact, "C1", output, (Delivery(USER),), at, "review", method, id=f"{fact.id}/output")
+        place = fact.place.at("/result/feedback")
+        yield from self.book.shown(place, method, text_of(result["feedback"]), "input", fact.time)
+
+    def _readers_of(self, fact: Fact) -> list[str]:
+        """Methods that a result started; where a flow goes on after a pause, those that were given it."""
+        later = (s for s in self.given.get(fact.text("result"), []) if s.order > fact.order)
+        return self.after.get(fact.id) or [s.text("method_name") for s in later]
+
+    def _result(self, flow: Fact, method: str | None, fact: Fact | None = None) -> Iterator[Made]:
+        fact = fact or flow
+        text, at = fact.text("result"), "/result"
+        if self._is_news(flow.started or "", text):
+            yield from self._outward(flow, text, method, at, fact)
+        else:
+            yield from self.book.shown(fact.place.at(at), USER, text, "result", fact.time)
+
+    def _is_private(self, flow: Fact) -> bool:
+        """In a conversation the user is shown the answers; what a method gives back else, its caller may keep."""
+        replies = self.replies.get(flow.started or "")
+        return bool(replies) and folded(flow.text("result")) not in (replies or ())
+
+    def _is_news(self, flow: str, text: str) -> bool:
+        if flow not in self.replies or (flow, folded(text)) not in self.told:
+            self.told.add((flow, folded(text)))
+            return True
+        return False
+
+    def _flow(self, fact: Fact) -> str:
+        flow = self.run.above(fact, "flow_started")
+        return flow.id if flow else ""
 
     def _final_method(self, flow: Fact) -> Fact | None:
         ends = [f for f in self.run.of("method_execution_finished") if f.parent == flow.started]

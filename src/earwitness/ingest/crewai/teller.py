@@ -23,6 +23,18 @@ _OWNERS = (
 # What an agent is answered that asked for a tool that it does not have; why it was refused, in newer versions.
 _NO_TOOL = "Tool not found"
 _REASONS = ("unknown_tool", "usage_limit")
+# What fails beside a run: nobody was told anything, and nothing that was said is missing.
+_NOTHING_LOST = (
+    "a2a_authentication_failed",
+    "agent_evaluation_failed",
+    "checkpoint_failed",
+    "checkpoint_restore_failed",
+    "context_window_summarization_failed",
+    "mcp_config_fetch_failed",
+    "mcp_connection_failed",
+    "skill_load_failed",
+    "step_observation_failed",
+)
 DELEGATES = ("delegate_work_to_coworker", "ask_question_to_coworker")
 
 
@@ -99,14 +111,15 @@ class Teller:
         tool = fact.text("tool_name")
         kind = tool_kind(tool)
         channel: Channel = kind.result if tool else "C6"
-        owner = self._owner(fact) if fact.type.startswith("memory_") else fact.agent
+        owner = self._owner(fact) if fact.type.startswith(("memory_", "mcp_connection_")) else fact.agent
         text, refused = fact.text("error"), fact.started in self.refused
         sender = None if refused else tool or owner or name_of(fact.text("method_name"))
         # Nobody says what ends a whole kickoff: it is what somebody said inside of it.
         told = self.book.said(sender, text) or (sender is None and text in self.errors)
         self.errors.add(text)
         start = self.run.by_id.get(fact.started or "")
-        if not refused and ((start and start.type.endswith("_started")) or not told):
+        nothing_lost = refused or fact.type in _NOTHING_LOST
+        if not nothing_lost and ((start and start.type.endswith("_started")) or not told):
             yield self.book.loss(fact.place, "failed_call", channel if tool else None, fact.type)
         if told:
             yield from self.book.shown(fact.place.at("/error"), fact.agent, text, "response", fact.time)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
-from earwitness.ingest.chronicle import USER, folded, text_of, undelivered
+from earwitness.ingest.chronicle import USER, folded, name_of, text_of, undelivered
 from earwitness.ingest.crewai.checks import Checks
-from earwitness.ingest.crewai.facts import Fact, listed, unquote, within
-from earwitness.ingest.crewai.flows import Flows, Stores
+from earwitness.ingest.crewai.facts import Fact, listed, spoken, unquote, within
+from earwitness.ingest.crewai.flows import Flows
+from earwitness.ingest.crewai.outside import Outside
 from earwitness.ingest.crewai.runs import Run
+from earwitness.ingest.crewai.stores import Stores
 from earwitness.ingest.crewai.teller import Teller, request_of
 from earwitness.ingest.record import Made
 from earwitness.ingest.refusals import is_of_asked
@@ -81,10 +83,11 @@ class _Tasks(Teller):
         return tuple(Delivery(a, "structural") for a in dict.fromkeys(agents) if a and a != fact.agent)
 
 
-class _Agents(_Tasks, Checks):
+class _Agents(_Tasks, Checks, Outside):
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.handed = self._handed_over()
+        self.gave = self._given_back()
         self.thinking: dict[str, list[Fact]] = {}
 
     def agent_execution_started(self, fact: Fact) -> Iterator[Made]:
@@ -119,23 +122,23 @@ class _Agents(_Tasks, Checks):
             at, kind = fact.place.at(f"/messages/{n}/content"), _KINDS.get(role, "history")
             if n == len(fact.data["messages"]) - 1:
                 yield from self.reviewed(fact, text)
-            yield from self.book.shown(at, fact.agent, text, kind, fact.time)
+            yield from self.book.shown(at, self._voice(fact), text, kind, fact.time)
 
     def llm_call_completed(self, fact: Fact) -> Iterator[Made]:
         yield from self._thought(str(fact.data.get("call_id")))
-        response, place = fact.data.get("response"), fact.place.at("/response")
+        response, place, voice = fact.data.get("response"), fact.place.at("/response"), self._voice(fact)
         self.drafts[fact.agent] = fact
         if not isinstance(response, str):
             for call in listed(response):
                 text = unquote(within(call, "function", "arguments"))
-                yield from self.book.shown(place, fact.agent, text, "response", fact.time)
-        elif any(folded(response).endswith(text) for text in self.handed.get(fact.agent or "", ())):
-            yield from self.book.shown(place, fact.agent, response, "response", fact.time)
+                yield from self.book.shown(place, voice, text, "response", fact.time)
+        elif self._is_handed(voice or "", folded(response)):
+            yield from self.book.shown(place, voice, response, "response", fact.time)
         elif to := self._readers(fact, response):
             yield from self._say(fact, "C2", response, to, "/response", kind="task_output")
         else:
-            kind = "response" if fact.agent else "memory_model"
-            yield from self._say(fact, "C6", response, (), "/response", kind=kind)
+            kind = "response" if voice else "memory_model"
+            yield from self._say(fact, "C6", response, (), "/response", kind=kind, sender=voice or "")
 
     def llm_thinking_chunk(self, fact: Fact) -> Iterator[Made]:
         self.thinking.setdefault(str(fact.data.get("call_id")), []).append(fact)
@@ -149,6 +152,10 @@ class _Agents(_Tasks, Checks):
     def agent_reasoning_completed(self, fact: Fact) -> Iterator[Made]:
         return self._say(fact, "C6", fact.text("plan"), (), "/plan", kind="plan")
 
+    def plan_step_completed(self, fact: Fact) -> Iterator[Made]:
+        """What came of a step of a plan, of which the calls of models and tools inside of it tell."""
+        return self.book.shown(fact.place.at("/result"), fact.agent, fact.text("result"), "response", fact.time)
+
     def thoughts(self) -> Iterator[Made]:
         for call in list(self.thinking):
             yield from self._thought(call)
@@ -160,11 +167,36 @@ class _Agents(_Tasks, Checks):
             text = "".join(f.text("chunk") for f in chunks)
             yield from self._say(chunks[0], "C6", text, (), "/chunk", kind="reasoning")
 
+    def _voice(self, fact: Fact) -> str | None:
+        """Who a model speaks for: where its call names no agent, what it happened right inside of may."""
+        around = self.run.by_id.get(fact.parent or "")
+        if fact.agent or around is None:
+            return fact.agent
+        if around.type == "method_execution_started":
+            return name_of(around.text("method_name"))
+        if around.type == "agent_evaluation_started":
+            return self.judges.get(around.id)
+        return around.agent if around.type == "knowledge_query_started" else None
+
+    def _is_handed(self, voice: str, response: str) -> bool:
+        """Whether somebody gave these words away; what an agent gives away may be the end of its answer."""
+        ends = any(response.endswith(text) for text in self.handed.get(voice, ()))
+        return ends or response in self.gave.get(voice, ())
+
+    def _given_back(self) -> dict[str, set[str]]:
+        """What methods of flows gave back or answered."""
+        gave: dict[str, set[str]] = {}
+        for fact in self.run.of("method_execution_finished", "conversation_message_added"):
+            method = name_of(fact.text("method_name")) or self._owner(fact)
+            gave.setdefault(method or "", set()).add(folded(fact.text("result") or spoken(fact.data)))
+        return gave
+
     def _handed_over(self) -> dict[str, set[str]]:
         """What each agent gave away, so that the model's answer with the same words is a copy."""
         handed: dict[str, set[str]] = {}
-        for fact in self.run.of("task_completed", "lite_agent_execution_completed"):
-            handed.setdefault(fact.agent or "", set()).add(folded(fact.text("raw") or fact.text("output")))
+        for fact in self.run.of("task_completed", "lite_agent_execution_completed", "a2a_server_task_completed"):
+            text = fact.text("raw") or fact.text("output") or fact.text("result")
+            handed.setdefault(fact.agent or "", set()).add(folded(text))
         for start, to in self.coworkers.items():
             end = self.finished.get(start)
             if end and to and to.delivered:
@@ -233,7 +265,7 @@ class _Teller(_Agents, _Tools, Stores, Flows):
         return files or any(tool_kind(tool).arguments == "C7" for tool in tools)
 
     def fact(self, fact: Fact) -> Iterator[Made]:
-        if fact.type.endswith(("_failed", "_error")):
+        if fact.type.endswith(("_failed", "_error")) and not hasattr(self, fact.type):
             return self._error(fact)
         method: Callable[[Fact], Iterator[Made]] = getattr(self, fact.type)
         return method(fact)

@@ -86,7 +86,8 @@ class Graph:
             self.write_all(agent, part, place, time)
 
     def write_all(self, agent: str | None, part: dict[str, Any], place: Place, time: Any) -> None:
-        """Values put into the state."""
+        """Values put into the state, and taken from it."""
+        self._values.forget(_taken(part))
         for key, value in _told(part):
             if key == _FILES and isinstance(value, dict):
                 self._save(agent, value, place, time)
@@ -178,7 +179,7 @@ class Graph:
         """A key of the state was in an agent's input."""
         rows = _files(value) if key == _FILES else self._shown(key, value)
         for name, text in rows:
-            draft, seen = self._values.draft(name, text), f"seen:{agent}:{name}"
+            draft, seen = self._values.draft(name, text), f"seen:{agent}:{self._values.life(name)}:{name}"
             if not self._values.has(seen, text):
                 self._values.put(seen, text)
                 self.dialogue.ledger.actor(agent, "agent", "node")
@@ -303,20 +304,41 @@ class Graph:
 
 
 class _Values:
-    """Values of a state that are known, each with the number of the event that told it, if one did."""
+    """Values of a state that are known, each with the number of the event that told it, if one did.
+
+    What is written under a name that was emptied is news, whatever stood there before: whoever is shown it has it from
+    whoever wrote it anew.
+    """
 
     def __init__(self) -> None:
         self._drafts = Index()
+        self._lives: dict[str, int] = {}
 
     def put(self, key: str, text: str, draft: int | None = None) -> None:
-        self._drafts.put((key, fingerprint(text)), 0 if draft is None else draft + 1)
+        self._drafts.put((key, self.life(key), fingerprint(text)), 0 if draft is None else draft + 1)
 
     def has(self, key: str, text: str) -> bool:
-        return self._drafts.get((key, fingerprint(text))) is not None
+        return self._drafts.get((key, self.life(key), fingerprint(text))) is not None
 
     def draft(self, key: str, text: str) -> int | None:
-        found = self._drafts.get((key, fingerprint(text)))
+        found = self._drafts.get((key, self.life(key), fingerprint(text)))
         return found - 1 if found else None
+
+    def life(self, key: str) -> int:
+        """How often a name was emptied by now."""
+        return self._lives.get(key, 0)
+
+    def forget(self, keys: list[str]) -> None:
+        """Names that hold nothing any more."""
+        for key in keys:
+            self._lives[key] = self.life(key) + 1
+
+
+def _taken(part: dict[str, Any]) -> list[str]:
+    """Keys of a state, and paths of files in it, that were emptied: a list that is empty may add nothing to one."""
+    files = part.get(_FILES)
+    paths = [str(path) for path, file in files.items() if file is None] if isinstance(files, dict) else []
+    return [key for key, value in part.items() if value is None or value == ""] + paths
 
 
 def _files(files: Any) -> list[tuple[str, str]]:

@@ -67,6 +67,9 @@ class Story:
     def turn(self, agent: str | None, time: Time | None = None) -> Iterator[Made]:
         """An agent begins: a handoff to it took effect, and what was said before was not the end."""
         yield from self._settle(agent, time)
+        yield from self._not_the_end()
+
+    def _not_the_end(self) -> Iterator[Made]:
         if self.waiting:
             sender, said, place, when = self.waiting
             self.waiting = None
@@ -81,6 +84,18 @@ class Story:
         yield from (handoff.place for handoff in self.asked)
         yield from (made.place for made in self.calls.values())
         yield from (self.waiting[2],) if self.waiting else ()
+
+    def break_off(self) -> Iterator[Made]:
+        """The run failed: what was said last was given to nobody."""
+        yield from self._settle(None, None)
+        yield from self.calls.values()
+        self.calls.clear()
+        yield from self._not_the_end()
+
+    def only_open(self) -> str | None:
+        """The tool that runs, if there is just one: what happens now happens inside of it."""
+        tools = [self.callers[call][1] for call in self.calls if call in self.callers]
+        return tools[0] if len(tools) == len(self.calls) == 1 else None
 
     def end(self, time: Time | None = None) -> Iterator[Made]:
         """The run is over: what was said last is the answer."""
