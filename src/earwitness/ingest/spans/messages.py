@@ -45,7 +45,7 @@ _RETURNS = (
     "custom_tool_call_output",
     "server_tool_result",
 )
-_SERVER = frozenset(("server_tool_call", "server_tool_use", "mcp_tool_use"))
+_SERVER = ("server_tool_call", "server_tool_use", "mcp_tool_use")
 # A tool of Anthropic's own, or one it reached by MCP, names itself in the type of what it gave back.
 _HOSTED = "_tool_result"
 _ITEMS = frozenset((*_CALLS, *_RETURNS, "reasoning"))

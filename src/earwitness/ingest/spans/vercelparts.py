@@ -43,7 +43,7 @@ def ui_parts(block: dict[str, Any]) -> Iterator[Part]:
     block = {**inner, "toolName": inner.get("toolName") or tool} if isinstance(inner, dict) else block
     tool, call, state = _name(block.get("toolName")) or tool, _name(block.get("toolCallId")), block.get("state")
     given = as_text(block.get("input", block.get("args", "")))
-    waits, hosted = state in _WAITING, block.get("providerExecuted") is True
+    waits, hosted = isinstance(state, str) and state in _WAITING, block.get("providerExecuted") is True
     yield Part("tool_call", given, call, tool, ("not_delivered",) if waits else (), hosted=hosted)
     back = _came_back(block, state)
     if back is not None:
