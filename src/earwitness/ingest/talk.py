@@ -20,6 +20,7 @@ from earwitness.ingest.items import (
     output_item,
 )
 from earwitness.ingest.refusals import is_refusal
+from earwitness.ingest.spans.converse import failed_call
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.identity import clean_name, hands_off
 from earwitness.ingest.spans.messages import read_messages
@@ -112,8 +113,12 @@ class Talk:
 
     def _note_failures(self, content: Any) -> None:
         for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and (block.get("is_error") is True or _is_error(block.get("content"))):
+            if not isinstance(block, dict):
+                continue
+            if block.get("is_error") is True or _is_error(block.get("content")):
                 self._failed.add(str(block.get("tool_use_id")))
+            elif failed := failed_call(block):
+                self._failed.add(failed)
 
     def _message(self, message: Message, raw: dict[str, Any], at: At, target: str | None) -> None:
         name = clean_name(message.name)

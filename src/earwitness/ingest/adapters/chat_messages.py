@@ -26,7 +26,7 @@ from earwitness.schema.words import Channel
 _OBSERVABLE: tuple[Channel, ...] = ("C1", "C3", "C4", "C6")
 _AGENT = "assistant"
 _SHARED = ("conversation_id", "session_id", "thread_id")
-_KEYS = (*_SHARED, "custom_id", "id")
+_KEYS = (*_SHARED, "custom_id", "id", "requestId", "recordId")
 _TIMES = ("timestamp", "created_at", "created", "time", "ts")
 _INSTRUCTIONS = ("system", "instructions", "systemInstruction", "system_instruction")
 _SHAREGPT = {
@@ -56,7 +56,11 @@ class _ChatMessages:
 
 
 # Where lists of messages stand, requests before what answers them.
-_PATHS = (("body",), ("request",), ("request", "body"), ("input",), (), ("response",), ("response", "body"))
+_BEDROCK = (("input", "inputBodyJson"), ("modelInput",))
+_PATHS = (
+    *(("body",), ("request",), ("request", "body"), *_BEDROCK, ("input",), ()),
+    *(("response",), ("response", "body"), ("output", "outputBodyJson"), ("modelOutput",)),
+)
 
 
 def _lists(value: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
@@ -81,6 +85,9 @@ def _messages(value: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
             yield f"/{key}", found
     if value.get("type") == "message" and value.get("role") == "assistant" and "stop_reason" in value:
         yield "", [value]
+    answer = value.get("output")
+    if isinstance(answer, dict) and is_message(answer.get("message")):  # of Bedrock's Converse API
+        yield "/output", [answer["message"]]
 
 
 def _spoken(item: Any) -> bool:
@@ -150,7 +157,7 @@ class _Reader:
 
     def _tell_all(self, talk: Talk, value: dict[str, Any], lists: list[tuple[str, list[Any]]], place: Place) -> None:
         time, lost = first_scalar(value, _TIMES), 0
-        for path in ((), ("body",), ("request",), ("request", "body")):
+        for path in ((), ("body",), ("request",), ("request", "body"), *_BEDROCK):
             inner = _at(value, path)
             for key in _INSTRUCTIONS if isinstance(inner, dict) else ():
                 said = inner[key].get("parts") if isinstance(inner.get(key), dict) else inner.get(key)

@@ -80,7 +80,7 @@ class _GeminiCli:
             yield record
         listed = inner.get("messages")
         for n, message in enumerate(listed if isinstance(listed, list) else ()):
-            yield Record(message, place.at(f"{at}/messages/{n}"))
+            yield Record(message if isinstance(message, dict) else {}, place.at(f"{at}/messages/{n}"))
 
     def open(self, context: Context) -> "_Reader":
         return _Reader(context)
@@ -99,6 +99,9 @@ class _Reader:
         if "head" in value:
             self._head(value["head"], place)
             yield Skip("ignored", "the head of a session, or a note about it", place)
+            return
+        if not isinstance(value.get("id"), str):
+            yield Skip("unparseable", "a message without an id", place)
             return
         session = self.by_source.get(place.source) or self._open(run_name(self.context), place)
         before = session.messages.get(value["id"])

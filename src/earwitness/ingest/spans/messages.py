@@ -12,6 +12,7 @@ import msgspec
 
 from earwitness.ingest.items import call_item, caller_of, is_consent, is_hosted, output_item
 from earwitness.ingest.spans.attachments import address_of, blob_part
+from earwitness.ingest.spans.converse import SHAPES, converse_part
 from earwitness.ingest.spans.facts import Message, Part
 from earwitness.ingest.spans.texts import as_text, loads
 from earwitness.ingest.spans.vercelparts import is_ui_part, ui_parts, vercel_part
@@ -59,8 +60,10 @@ _SHAPES = frozenset(
         *("function_call", "function_response", "executable_code", "code_execution_result"),
         *("functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
         *("thought", "toolCallId", "function"),
+        *SHAPES,
     )
 )
+_ANSWERS = frozenset(("function_response", "functionResponse", "toolResult"))
 # Gemini's name for running code that the model wrote.
 _CODE = "code_execution"
 _FILE_KEYS = frozenset(("inline_data", "file_data"))
@@ -226,9 +229,10 @@ def _block(block: Any) -> Iterator[Part]:
 
 
 def _is_return(value: Any) -> bool:
-    return isinstance(value, dict) and (
-        value.get("type") in (*_RETURNS, "tool-result") or gives_back(value.get("type")) or "function_response" in value
-    )
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    return kind in (*_RETURNS, "tool-result") or gives_back(kind) or not _ANSWERS.isdisjoint(value)
 
 
 def gives_back(kind: Any) -> bool:
@@ -294,7 +298,8 @@ def _part(block: dict[str, Any]) -> Part:
     if _SHAPES.isdisjoint(block):
         return _typed_part(block)
     return (
-        _gemini(block)
+        converse_part(block)
+        or _gemini(block)
         or (vercel_part(block) if "toolCallId" in block else None)
         or _bare_call(block)
         or _typed_part(block)

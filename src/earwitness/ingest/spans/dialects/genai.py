@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from earwitness.ingest.spans.converse import blocks_of, text_of
 from earwitness.ingest.spans.facts import Facts, Message, Part, Role
 from earwitness.ingest.spans.identity import agent_of, clean_name, hands_off
 from earwitness.ingest.spans.messages import read_messages, text_message
@@ -30,6 +31,7 @@ _ROLES: dict[str, Role] = {
     "handoff": "handoff",
     "agent_handoff": "handoff",
     "execute_task": "workflow",
+    "execute_event_loop_cycle": "workflow",
 }
 _WRITES = ("create_memory", "upsert_memory", "update_memory", "delete_memory")
 _FROM = ("gen_ai.handoff.from_agent", "gen_ai.caller.name", "gen_ai.agent.handoff.source.name")
@@ -58,7 +60,7 @@ def facts(span: Span) -> Facts:
         tool=_tool(span, role),
         call_id=span.text("gen_ai.tool.call.id"),
         arguments=_arguments(span),
-        result=_first(span, _RESULTS),
+        result=_result(span),
         writes=span.get(_OPERATION) in _WRITES,
         inputs=inputs,
         outputs=outputs,
@@ -111,6 +113,13 @@ def _arguments(span: Span) -> str | None:
             inner = wrapped.get("inputs")
             return as_text(wrapped["input_str"] if inner in (None, {}) else inner)
     return text
+
+
+def _result(span: Span) -> str | None:
+    """What came back; of Strands the words of its blocks."""
+    text = _first(span, _RESULTS)
+    blocks = blocks_of(text)
+    return text_of(blocks) if blocks else text
 
 
 def _first(span: Span, keys: tuple[str, ...]) -> str | None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from earwitness.ingest.spans.converse import blocks_of, text_of
 from earwitness.ingest.spans.facts import Facts, Message, Part
 from earwitness.ingest.spans.identity import agent_of, clean_name
 from earwitness.ingest.spans.messages import read_messages, text_message
@@ -36,6 +37,8 @@ def matches(span: Span) -> bool:
 
 def facts(span: Span) -> Facts:
     """What the messages of a span say."""
+    if span.get("gen_ai.operation.name") == "execute_tool":
+        return _of_tool(span)
     inputs, outputs = _read(span, _INPUTS), _read(span, _OUTPUTS)
     systems = tuple(p.text for m in inputs if m.role == "system" for p in m.parts)
     agent, rung = agent_of(span, is_agent=False)
@@ -52,6 +55,19 @@ def facts(span: Span) -> Facts:
         conversation=span.text("gen_ai.conversation.id") or _word(details, "gen_ai.conversation.id"),
         model=span.text("gen_ai.response.model", "gen_ai.request.model") or _word(details, "gen_ai.request.model"),
     )
+
+
+def _of_tool(span: Span) -> Facts:
+    """The run of a tool: its arguments are a message to it, its result is a choice."""
+    given, back = ([_said(e) for e in span.events if e.name in names] for names in (_INPUTS, _OUTPUTS))
+    return Facts(dialect=NAME, role="tool", arguments=given[0] if given else None, result=back[-1] if back else None)
+
+
+def _said(event: SpanEvent) -> str:
+    body = _body(event)
+    said = body.get("message", body.get("content"))
+    blocks = blocks_of(said) or blocks_of(as_text(said))
+    return text_of(blocks) if blocks else as_text(said)
 
 
 def read_body(body: dict[str, Any], name: str) -> tuple[Message, ...]:
@@ -103,9 +119,13 @@ def _one(body: dict[str, Any], role: str) -> tuple[Message, ...]:
     """The message in a body: as the conventions have it, as Gemini content, or under `message` in a choice."""
     inner = body.get("message", body)
     inner = loads(inner) if isinstance(inner, str) and loads(inner) else inner
+    if isinstance(inner, list) and (blocks := blocks_of(as_text(inner))):
+        inner = {"content": blocks}
     if not isinstance(inner, dict):
         return (Message(role, (Part("text", as_text(inner)),)),) if inner else ()
     content = inner.get("content")
+    if blocks := blocks_of(content):
+        inner = {**inner, "content": blocks}
     if isinstance(content, dict) and "parts" in content:
         return read_messages({"role": role, **content}, role)
     if role == "tool" and "tool_call_id" not in inner and isinstance(inner.get("id"), str):
