@@ -70,21 +70,18 @@ class CoreRun:
             self._told += 1
             yield self.asides[self._told - 1]
 
-    def note(self, message: Message) -> None:
-        """Note who waits for results of tools, and the tasks that the tools were given."""
+    def note(self, message: Message) -> tuple[set[str], set[str]]:
+        """Note who waits for results of tools; gives the tasks that tools are given, and those that are done."""
+        source = message["source"]
         if message["type"] == "ToolCallRequestEvent":
             given = (loads(str(part.get("arguments"))) for part in parts_of(message))
-            self._busy[message["source"]] = {str(g["task"]) for g in given if isinstance(g, dict) and "task" in g}
-        elif message["type"] == "ToolCallExecutionEvent":
-            self._busy.pop(message["source"], None)
+            self._busy[source] = {str(g["task"]) for g in given if isinstance(g, dict) and "task" in g}
+            return self._busy[source], set()
+        return set(), self._busy.pop(source, set()) if message["type"] == "ToolCallExecutionEvent" else set()
 
     def is_busy(self, agent: str) -> bool:
         """Whether an agent waits for results of tools."""
         return agent in self._busy
-
-    def waits_for(self, task: str) -> bool:
-        """Whether an agent waits for a tool that was given a task: a team, say."""
-        return any(task in tasks for tasks in self._busy.values())
 
     def seat(self, who: Party | None) -> None:
         """A member of a team, known by its id."""

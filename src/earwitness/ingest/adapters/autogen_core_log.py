@@ -31,6 +31,7 @@ from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel, SightingKind
 
 # Memories are only queried, and seldom.
+_NAMED = "autogen-"
 _OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
 
 
@@ -51,6 +52,7 @@ class _Reader:
         self.runs: dict[str, CoreRun] = {}
         self.teams: dict[str, str] = {}
         self.ids: dict[str, str] = {}
+        self.tasks: dict[str, str] = {}  # runs in which tools work on tasks
         self.count = 0
         self.counts = Counts()
         self.shelf = Shelf()
@@ -167,7 +169,10 @@ class _Reader:
             run.results.fresh(results_in(message))  # told from another file
             return False
         run.thinkers.add(message["source"])
-        run.note(message)
+        given, done = run.note(message)
+        self.tasks |= dict.fromkeys(given, run.chat.tale.trace.id.removeprefix(_NAMED))
+        for task in done:
+            self.tasks.pop(task, None)
         return run.chat.take(message, place.at("/payload"))
 
     def _plain(self, run: CoreRun, value: dict[str, Any], body: Any, place: Place) -> None:
@@ -229,9 +234,8 @@ class _Reader:
 
     def _around(self, given: list[Message]) -> str:
         """The run in which a team is used as a tool, or a new one."""
-        tasks = [text for m in given if m["source"] == USER and (text := said(m.get("content")))]
-        inside = (key for key, run in self.runs.items() if any(map(run.waits_for, tasks)))
-        return next(inside, str(given[0]["id"]))
+        tasks = (said(m.get("content")) for m in given if m["source"] == USER)
+        return next((self.tasks[task] for task in tasks if task in self.tasks), str(given[0]["id"]))
 
     def _run(self, who: Party | None, place: Place) -> CoreRun:
         stem = self.context.stem
@@ -240,7 +244,7 @@ class _Reader:
         else:
             key = f"{stem}/{who.key}" if who and who.key != "default" else stem
         if key not in self.runs:
-            trace = Trace(id=f"autogen-{key}", framework="autogen", observable=_OBSERVABLE)
+            trace = Trace(id=_NAMED + key, framework="autogen", observable=_OBSERVABLE)
             chat = Chat(Tale(trace, place), messages=Row(self.shelf))
             run = self.runs[key] = CoreRun(chat, Row(self.shelf), self.counts)
             chat.audience, chat.beside = run.audience, partial(tell_asides, run)
