@@ -213,10 +213,10 @@ class Chat:
         spoken.reach([self.tale.actor(target, "user" if kind == USER else "agent") or target], "declared")
 
     def _pass_on(self, spoken: Draft, message: Message, place: Place) -> None:
-        """What a handoff carries besides its text is put before everybody who gets the handoff."""
+        """What a handoff carries besides its text is put before every agent that gets it; a user is shown its text."""
         for n, text, key in context_of(message):
             of = key if key in self.tale.drafts else None
-            for hearer in spoken.to:
+            for hearer in (d for d in spoken.to if d.actor != USER):
                 at, when = place.at(f"/context/{n}"), message.get("created_at")
                 self.tale.sighting(at, text, hearer.actor, "history", time=when, event=of)
 
