@@ -3,9 +3,10 @@
 Written by AutoGen 0.4 to 0.7 to the logger `autogen_core.events`; a user attaches a handler that writes
 `record.getMessage()`. One run is spread over many ids: the team's id inside of agent and topic names, and the ids of
 the messages that nested teams pass on, join it. Who heard a message to a team is known: the members of the team are
-named in the log. Lost for good: replies of plain agents, which the runtime could not serialise (a loss each; what a
-team's members answer its runtime holds nothing), why a team stopped, times other than those inside of messages,
-recipients of plain publications, and all model calls of clients that do not log.
+named in the log, but those that are never asked to speak (a loss). Lost for good: replies of plain agents, which the
+runtime could not serialise (a loss each; what a team's members answer its runtime holds nothing), why a team stopped,
+times other than those inside of messages, recipients of plain publications, and all model calls of clients that do not
+log.
 
 Obtained by: a handler on the logger `autogen_core.events`.
 Versions tried: autogen-core 0.7.5.
@@ -81,6 +82,8 @@ class _Reader:
             run.seat(who)
         if at == "DELIVER":
             run.arrived.add(_arrival(value, str(value.get("receiver"))))
+            if kind == "PUBLISH" and sender and sender.team and isinstance(body, dict) and "messages" in body:
+                run.count_start(sender.team, told=True)
         elif body is None:
             yield from self._unwritten(run, kind, sender, receiver, place)
         elif body == {}:
@@ -139,6 +142,7 @@ class _Reader:
             run.team = run.team or to.team
         fresh = [m for m in messages if self._take(run, m, place) or self.ids.get(str(m.get("id"))) == to.team]
         if to.name == "group_topic" and to.team:
+            run.count_start(to.team, told=False)
             self._address(run, fresh, to.team, by)
             known = [m for m in messages if m not in fresh]
             run.aside("overheard", (known, to.team, by), place)
