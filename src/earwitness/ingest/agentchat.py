@@ -64,7 +64,9 @@ class Chat:
     tasks: dict[str, str] = field(default_factory=dict)
     _calls: dict[str, str] = field(default_factory=dict)
     _open: list[Call] = field(default_factory=list)
-    _teams: list[Call] = field(default_factory=list)
+    _teams: dict[str, Call] = field(default_factory=dict)  # calls that may be of teams, by their tasks
+    _done: set[str] = field(default_factory=set)
+    _inside: set[str] = field(default_factory=set)  # calls of teams that are at work
     _agents: set[str] = field(default_factory=set)
     _handoffs: set[str] = field(default_factory=set)
     _requests: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -176,8 +178,7 @@ class Chat:
         spoken.reach([self.tale.actor(name) or name for name in self.audience(message)], self.grade)
         self._pass_on(spoken, message, place)
         self._said[digest_of(text)] = spoken
-        inside = self._open or any(c.seen for c in self._teams)
-        self.last = self.last if inside else spoken
+        self.last = self.last if self._open or self._inside else spoken
 
     def _text(self, message: Message, place: Place) -> str | None:
         content = message.get("content")
@@ -195,7 +196,7 @@ class Chat:
             call.seen, self.tasks[message["id"]] = True, call.id
             self.tale.sighting(place.at("/content"), text, call.name, "input", time=time, event=call.id)
             return
-        if any(c.task == text for c in self._teams):
+        if text in self._teams and self._teams[text].id not in self._done:
             self._given(message, text, place)
             return
         self.close()  # the user goes on after an answer
@@ -206,8 +207,9 @@ class Chat:
 
     def _given(self, message: Message, text: str, place: Place) -> None:
         """The words that a team which is used as a tool is given: what is said now stays inside of it."""
-        call = next(c for c in reversed(self._teams) if c.task == text)
-        call.seen, self.tasks[message["id"]] = True, call.id
+        call = self._teams[text]
+        self._inside.add(call.id)
+        self.tasks[message["id"]] = call.id
         for name in self.audience(message) or self._next_speaker(message):
             at, time = place.at("/content"), message.get("created_at")
             self.tale.sighting(at, text, self.tale.actor(name), "input", time=time, event=call.id)
@@ -229,10 +231,10 @@ class Chat:
         spoken.reach([self.tale.actor(target, "user" if kind == USER else "agent") or target], "declared")
 
     def _pass_on(self, spoken: Draft, message: Message, place: Place) -> None:
-        """What a handoff carries besides its text is put before everybody who gets the handoff."""
+        """What a handoff carries besides its text is put before every agent that gets it; a user is shown its text."""
         for n, text, key in context_of(message):
             of = key if key in self.tale.drafts else None
-            for hearer in spoken.to:
+            for hearer in (d for d in spoken.to if d.actor != USER):
                 at, when = place.at(f"/context/{n}"), message.get("created_at")
                 self.tale.sighting(at, text, hearer.actor, "history", time=when, event=of)
 
@@ -251,8 +253,8 @@ class Chat:
         agent = call.name in self._agents and call.name != call.caller
         if agent:
             self._open.append(call)
-        elif call.task is not None:
-            self._teams.append(call)
+        elif isinstance(call.task, str):
+            self._teams[call.task] = call
         idle = self._is_idle(call)
         to = one_hearer(self.tale.actor(call.name, "agent" if agent else "tool"), agent=agent)
         self.tale.event(
@@ -280,7 +282,8 @@ class Chat:
         if key in self._handoffs or text is None:
             return
         call = next((c for c in self._open if c.id == key), None)
-        self._teams = [c for c in self._teams if c.id != key]
+        self._inside.discard(key)
+        self._done.add(key)
         if call:
             self._open.remove(call)
             self._answer_caller(call, text, message, place)

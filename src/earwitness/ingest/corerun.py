@@ -35,6 +35,7 @@ class CoreRun:
         results: tools and results that messages tell, as digests.
         asides: what else there is to tell, in order, with the number of the message it stands before.
         counts: how often a message of the user's own type came.
+        starts: how often each team was started, and how many members in all were told so.
         team: the outermost team.
         ended: whether that team said it stopped.
         talks: whether messages were sent at all.
@@ -52,6 +53,7 @@ class CoreRun:
     arrived: Digests = field(default_factory=Digests)
     repeats: list[Place] = field(default_factory=list)
     results: Digests = field(default_factory=Digests)
+    starts: dict[str, list[int]] = field(default_factory=dict)
     team: str | None = None
     ended: bool = False
     talks: bool = False
@@ -70,21 +72,18 @@ class CoreRun:
             self._told += 1
             yield self.asides[self._told - 1]
 
-    def note(self, message: Message) -> None:
-        """Note who waits for results of tools, and the tasks that the tools were given."""
+    def note(self, message: Message) -> tuple[set[str], set[str]]:
+        """Note who waits for results of tools; gives the tasks that tools are given, and those that are done."""
+        source = message["source"]
         if message["type"] == "ToolCallRequestEvent":
             given = (loads(str(part.get("arguments"))) for part in parts_of(message))
-            self._busy[message["source"]] = {str(g["task"]) for g in given if isinstance(g, dict) and "task" in g}
-        elif message["type"] == "ToolCallExecutionEvent":
-            self._busy.pop(message["source"], None)
+            self._busy[source] = {str(g["task"]) for g in given if isinstance(g, dict) and "task" in g}
+            return self._busy[source], set()
+        return set(), self._busy.pop(source, set()) if message["type"] == "ToolCallExecutionEvent" else set()
 
     def is_busy(self, agent: str) -> bool:
         """Whether an agent waits for results of tools."""
         return agent in self._busy
-
-    def waits_for(self, task: str) -> bool:
-        """Whether an agent waits for a tool that was given a task: a team, say."""
-        return any(task in tasks for tasks in self._busy.values())
 
     def seat(self, who: Party | None) -> None:
         """A member of a team, known by its id."""
@@ -102,6 +101,17 @@ class CoreRun:
         """Members of a team that hear what one of them publishes."""
         manager = self.managers.get(team)
         return [m for m in self.members.get(team, {}) if m != sender and (m != manager or m in self.thinkers)]
+
+    def count_start(self, team: str, *, told: bool) -> None:
+        """A team was started, or one of its members was told so."""
+        self.starts.setdefault(team, [0, 0])[told] += 1
+
+    def has_strangers(self) -> bool:
+        """Whether a team has members that the log does not name: those that are never asked to speak."""
+        return any(
+            started and told // started > len([m for m in self.members.get(team, {}) if m != self.managers.get(team)])
+            for team, (started, told) in self.starts.items()
+        )
 
     def tells(self, tool: str, result: str) -> bool:
         """Whether a message tells of this result of a tool."""
@@ -124,6 +134,9 @@ class CoreRun:
         if not self.chat.messages and not self.members and not self.talks:
             # Model and tool calls outside of any runtime: what agents said to each other was never sent through it.
             self.chat.tale.observe("C3", "C4", "C6")
+        if self.has_strangers():
+            why = "messages to members of a team that the log does not name"
+            self.chat.tale.lose("content_missing", "C2", why, self.chat.tale.place)
         self.chat.tell()
         if self.chat.last is None or self.team is None:
             return

@@ -3,9 +3,10 @@
 Written by AutoGen 0.4 to 0.7 to the logger `autogen_core.events`; a user attaches a handler that writes
 `record.getMessage()`. One run is spread over many ids: the team's id inside of agent and topic names, and the ids of
 the messages that nested teams pass on, join it. Who heard a message to a team is known: the members of the team are
-named in the log. Lost for good: replies of plain agents, which the runtime could not serialise (a loss each; what a
-team's members answer its runtime holds nothing), why a team stopped, times other than those inside of messages,
-recipients of plain publications, and all model calls of clients that do not log.
+named in the log, but those that are never asked to speak (a loss). Lost for good: replies of plain agents, which the
+runtime could not serialise (a loss each; what a team's members answer its runtime holds nothing), why a team stopped,
+times other than those inside of messages, recipients of plain publications, and all model calls of clients that do not
+log.
 
 Obtained by: a handler on the logger `autogen_core.events`.
 Versions tried: autogen-core 0.7.5.
@@ -32,6 +33,7 @@ from earwitness.schema.model import Trace
 from earwitness.schema.words import Channel, SightingKind
 
 # Memories are only queried, and seldom.
+_NAMED = "autogen-"
 _OBSERVABLE: tuple[Channel, ...] = ("C1", "C2", "C3", "C4", "C6")
 
 
@@ -52,6 +54,7 @@ class _Reader:
         self.runs: dict[str, CoreRun] = {}
         self.teams: dict[str, str] = {}
         self.ids: dict[str, str] = {}
+        self.tasks: dict[str, str] = {}  # runs in which tools work on tasks
         self.count = 0
         self.counts = Counts()
         self.shelf = Shelf()
@@ -80,6 +83,8 @@ class _Reader:
             run.seat(who)
         if at == "DELIVER":
             run.arrived.add(_arrival(value, str(value.get("receiver"))))
+            if kind == "PUBLISH" and sender and sender.team and isinstance(body, dict) and "messages" in body:
+                run.count_start(sender.team, told=True)
         elif body is None:
             yield from self._unwritten(run, kind, sender, receiver, place)
         elif body == {}:
@@ -138,6 +143,7 @@ class _Reader:
             run.team = run.team or to.team
         fresh = [m for m in messages if self._take(run, m, place) or self.ids.get(str(m.get("id"))) == to.team]
         if to.name == "group_topic" and to.team:
+            run.count_start(to.team, told=False)
             self._address(run, fresh, to.team, by)
             known = [m for m in messages if m not in fresh]
             run.aside("overheard", (known, to.team, by), place)
@@ -168,7 +174,10 @@ class _Reader:
             run.results.fresh(results_in(message))  # told from another file
             return False
         run.thinkers.add(message["source"])
-        run.note(message)
+        given, done = run.note(message)
+        self.tasks |= dict.fromkeys(given, run.chat.tale.trace.id.removeprefix(_NAMED))
+        for task in done:
+            self.tasks.pop(task, None)
         return run.chat.take(message, place.at("/payload"))
 
     def _plain(self, run: CoreRun, value: dict[str, Any], body: Any, place: Place) -> None:
@@ -230,9 +239,8 @@ class _Reader:
 
     def _around(self, given: list[Message]) -> str:
         """The run in which a team is used as a tool, or a new one."""
-        tasks = [text for m in given if m["source"] == USER and (text := said(m.get("content")))]
-        inside = (key for key, run in self.runs.items() if any(map(run.waits_for, tasks)))
-        return next(inside, str(given[0]["id"]))
+        tasks = (said(m.get("content")) for m in given if m["source"] == USER)
+        return next((self.tasks[task] for task in tasks if task in self.tasks), str(given[0]["id"]))
 
     def _run(self, who: Party | None, place: Place) -> CoreRun:
         stem = self.context.stem
@@ -241,7 +249,7 @@ class _Reader:
         else:
             key = f"{stem}/{who.key}" if who and who.key != "default" else stem
         if key not in self.runs:
-            trace = Trace(id=f"autogen-{key}", framework="autogen", observable=_OBSERVABLE)
+            trace = Trace(id=_NAMED + key, framework="autogen", observable=_OBSERVABLE)
             chat = Chat(Tale(trace, place), messages=Row(self.shelf))
             run = self.runs[key] = CoreRun(chat, Row(self.shelf), self.counts)
             chat.audience, chat.beside = run.audience, partial(tell_asides, run)

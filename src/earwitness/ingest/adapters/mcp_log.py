@@ -86,8 +86,10 @@ class _McpLog:
         return _Reader(context)
 
 
-# Server, session, whether the client asked, id.
-_Key = tuple[str | None, str | None, bool, str]
+# Whether the client asked, and the id.
+_Key = tuple[bool, str]
+# Method, who is asked, event.
+_Asked = tuple[str, str | None, str | None]
 
 
 class _Reader:
@@ -97,7 +99,7 @@ class _Reader:
         self.scripts = Scripts()
         self.clients: dict[str | None, str] = {}
         self.begun = False
-        self.waiting: dict[_Key, tuple[str, str | None, str | None]] = {}  # method, who is asked, event
+        self.waiting: dict[tuple[str | None, str | None], dict[_Key, _Asked]] = {}  # by server and session
         self.lost = 0  # calls whose connection ended before they were answered
         # What was asked, until the answer says whether anybody was.
         self.held: dict[str, Made] = {}
@@ -120,7 +122,7 @@ class _Reader:
 
     def finish(self) -> Iterable[Emit]:
         self.scripts.of(self.trace).made.extend(self.held.values())
-        lost = self.lost + sum(1 for method, _, _ in self.waiting.values() if method in _ASKED)
+        lost = self.lost + sum(method in _ASKED for open_ in self.waiting.values() for method, _, _ in open_.values())
         if lost and self.begun:
             script = self.scripts.of(self.trace)
             script.loss("content_missing", "call without an answer", "C4", lost)
@@ -188,30 +190,34 @@ class _Reader:
         if is_name(name):
             self.clients[call.session] = str(name)
         script.actor(self._client(call))
-        for key in [k for k in self.waiting if k[:2] == (call.peer, call.session)]:
-            self._give_up(script, key)
+        for asked in self.waiting.pop((call.peer, call.session), {}).values():
+            self._give_up(script, asked)
 
     def _client(self, call: Call) -> str:
         return self.clients.get(call.session, _CLIENT)
 
-    def _give_up(self, script: Script, key: _Key) -> None:
+    def _open(self, call: Call) -> dict[_Key, _Asked]:
+        """What waits for an answer on the connection of a message."""
+        return self.waiting.setdefault((call.peer, call.session), {})
+
+    def _give_up(self, script: Script, asked: _Asked) -> None:
         """Nothing will be answered to a request any more."""
-        method, _, event = self.waiting.pop(key)
+        method, _, event = asked
         self._release(script, event)
         self.lost += method in _ASKED
 
     def _cancel(self, script: Script, call: Call, params: dict[str, Any]) -> None:
         """Whoever asked wants no answer any more: none is missing."""
         sides = [True, False] if call.from_client is None else [call.from_client]
-        keys = [(call.peer, call.session, side, str(params.get("requestId"))) for side in sides]
-        for key in [k for k in keys if k in self.waiting][:1]:
-            self._release(script, self.waiting.pop(key)[2])
+        waiting, name = self._open(call), str(params.get("requestId"))
+        for key in [(side, name) for side in sides if (side, name) in waiting][:1]:
+            self._release(script, waiting.pop(key)[2])
 
     def _wait(self, script: Script, call: Call, by_client: bool, method: str, target: str | None, event: Any) -> None:
-        key = (call.peer, call.session, by_client, str(call.message["id"]))
-        if key in self.waiting:
-            self._give_up(script, key)
-        self.waiting[key] = (method, target, event)
+        waiting, key = self._open(call), (by_client, str(call.message["id"]))
+        if key in waiting:
+            self._give_up(script, waiting[key])
+        waiting[key] = (method, target, event)
 
     def _log(self, script: Script, call: Call, params: dict[str, Any]) -> str | None:
         said = params.get("data") or params.get("message") or params.get("reason") or params.get("statusMessage")
@@ -272,9 +278,9 @@ class _Reader:
     def _answer(self, script: Script, call: Call) -> str | None:
         """The answer to what the other side asked."""
         name = str(call.message.get("id"))
-        sides, client = _asking_sides(call), self._client(call)
-        asked = next((k for s in sides if (k := (call.peer, call.session, s, name)) in self.waiting), None)
-        method, target, event = self.waiting.pop(asked) if asked else ("", None, None)
+        sides, client, waiting = _asking_sides(call), self._client(call), self._open(call)
+        asked = next(((side, name) for side in sides if (side, name) in waiting), None)
+        method, target, event = waiting.pop(asked) if asked else ("", None, None)
         if method in _ASKED or method == _LATER or not method:
             return self._result(script, call, target, event)
         problem = call.message.get("error")

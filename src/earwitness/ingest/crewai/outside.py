@@ -18,8 +18,8 @@ _EVALUATOR = "evaluator"
 
 def is_same_call(outer: Fact, inner: Fact) -> bool:
     """Whether the call of a tool is the one that its server tells of: names get prefixes, empty arguments go."""
-    own = inner.text("tool_name").lower().replace("-", "_")
-    return outer.text("tool_name").endswith(own) or _given(outer) == _given(inner)
+    given, got, own = _given(outer), _given(inner), inner.text("tool_name").lower().replace("-", "_")
+    return given == got or (got.keys() <= given.keys() and outer.text("tool_name").endswith(own))
 
 
 def _given(call: Fact) -> dict[str, Any]:
