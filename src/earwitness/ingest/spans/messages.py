@@ -24,6 +24,8 @@ _ROLES = {
     "model": "assistant",
     "function": "tool",
     "environment": "tool",
+    "tool-call": "assistant",  # of smolagents
+    "tool-response": "tool",
 }
 # Where an envelope of messages keeps them, first hit wins.
 _HOLDERS = ("messages", "input_messages", "output_messages", "choices", "output", "contents", "generations", "message")

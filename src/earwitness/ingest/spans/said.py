@@ -103,7 +103,7 @@ def _say_file(t: Telling, node: Node, message: Message, part: Part) -> None:
 
 def _say_text(t: Telling, node: Node, message: Message, part: Part) -> None:
     told = _copy(t, node, message, part)
-    if told and not (told.channel != "C1" and fingerprint(part.text) in t.plan.finals.get(node, ())):
+    if told and not _goes_on(t, node, part, told):
         t.ledger.sighting(node, part.text, "history", told.event)
         return
     if told is None and _ahead(t, node, part):
@@ -121,6 +121,14 @@ def _say_text(t: Telling, node: Node, message: Message, part: Part) -> None:
     keys = _keys(message, part)
     sender, end = node.agent, node.span.end
     t.ledger.event(node, channel, part.text, name="text", kind=kind, sender=sender, to=to, keys=keys, time=end)
+
+
+def _goes_on(t: Telling, node: Node, part: Part, told: Produced) -> bool:
+    """Whether words that were told before are given to somebody now: to the user, or as an answer to the caller."""
+    key = fingerprint(part.text)
+    if told.channel == "C4" and key in t.plan.answers.get(node, (None, ()))[1]:
+        return True
+    return told.channel != "C1" and key in t.plan.finals.get(node, ())
 
 
 def _channel(t: Telling, node: Node, part: Part) -> tuple[Channel, str, tuple[Delivery, ...]]:
