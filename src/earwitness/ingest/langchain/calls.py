@@ -125,10 +125,16 @@ class Calls:
         """Whether a call was answered by a refusal, or by a human: nothing was run, so that the tool never got it."""
         told = msg.decision in ("reject", "respond") or _NO_TOOL.match(msg.text) is not None
         told = told or (msg.failed and is_refusal(msg.text))
-        refused = told and not (asked and asked.running)
+        refused = (asked is not None and asked.unfit) or (told and not (asked and asked.running))
         if asked and refused:
             self.ledger.drafts[asked.draft].delivered = False
         return refused
+
+    def drop(self, number: int) -> None:
+        """The arguments of a call were refused before its tool was called, although a run of it is recorded."""
+        asked = self.all[number]
+        asked.unfit = True
+        self.ledger.drafts[asked.draft].delivered = False
 
     def edit(self, call: Call, place: Place, time: Any) -> None:
         """A human put another call in the place of the one that the model made, which nobody got."""

@@ -109,6 +109,7 @@ class Asked(msgspec.Struct, array_like=True, eq=False, gc=False):
         named: run and request are known to be one by the id of the call.
         result: the number of the message that answered it.
         failed: what that says.
+        unfit: its arguments were refused before the tool was called.
     """
 
     tool: str
@@ -123,3 +124,4 @@ class Asked(msgspec.Struct, array_like=True, eq=False, gc=False):
     named: bool = False
     result: int | None = None
     failed: bool = False
+    unfit: bool = False

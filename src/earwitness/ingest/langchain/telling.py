@@ -1,5 +1,6 @@
 """A tree of runs told: what models said, what tools were asked and gave back, what nodes wrote."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,11 @@ from earwitness.schema.words import Channel
 _ANSWERS = ("output", "answer", "result", "response", "content", "text", "output_text")
 _ASKED = ("input", "question", "query", "request", "text", "prompt")
 _QUIET = {"prompt", "parser", "embedding"}
+# What a tracer writes of a tool that failed while it read its arguments, before it was called.
+_UNFIT = re.compile(
+    r'Traceback \(most recent call last\):\s+File "[^"\n]*langchain_core[^"\n]*", line \d+, in a?run\n'
+    r'(?:(?! *File )[^\n]*\n)* *File "[^"\n]*", line \d+, in _to_args_and_kwargs\n'
+)
 
 
 def tell(runs: list[Run], trace: str, framework: str, told: Index) -> Iterator[Emit]:
@@ -169,7 +175,10 @@ def _fail(graph: Graph, run: Run, place: Place) -> None:
     if run.error and not is_control(run.error) and not below:
         channel: Channel | None = "C4" if run.kind == "tool" else None
         ledger = graph.dialogue.ledger
-        ledger.lose("failed_call", channel, f"{run.kind} run that ended with an error")
+        if run.kind == "tool" and _UNFIT.search(run.error):
+            graph.dialogue.calls.drop(run.metadata["asked"])
+        else:
+            ledger.lose("failed_call", channel, f"{run.kind} run that ended with an error")
         rest = {"sender": run.agent, "time": run.end}
         ledger.event("C6", run.error, kind="error", name=f"{run.id}:error", place=place, **rest)
 
