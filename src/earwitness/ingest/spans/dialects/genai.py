@@ -118,7 +118,7 @@ def _arguments(span: Span) -> str | None:
 def _result(span: Span) -> str | None:
     """What came back; of Strands the words of its blocks."""
     text = _first(span, _RESULTS)
-    blocks = blocks_of(text)
+    blocks = blocks_of(text) if span.get("gen_ai.provider.name") == "strands-agents" else None
     return text_of(blocks) if blocks else text
 
 
