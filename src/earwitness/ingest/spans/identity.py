@@ -23,9 +23,9 @@ _KOOG = re.compile(r"node[A-Z]\w*$")  # steps of a Koog strategy
 _SPAN_NAMES = (re.compile(r"agent_run \[(.+)\]"), re.compile(r"invoke_agent (.+)"), re.compile(r"(.+)\.agent"))
 _HANDOFF = re.compile(r"(?:^|[^a-z])(?:transfer|hand_?off)(?:_back)?[_ ]to[_ ](.+)$", re.IGNORECASE)
 _HANDOFF_TOOLS = ("handoff", "hand_off")  # the arguments name the agent
-_DELEGATE = re.compile(r"(?:^|[^a-z])(?:delegate|delegate[_ ]work|ask[_ ]question)[_ ]to[_ ](.+)$", re.IGNORECASE)
-_ADDRESS_KEYS = ("agent_name", "coworker", "recipient", "to_agent", "target_agent", "agent")
-_GENERIC = {"agent", "coworker", "human", "user", "assistant"}
+_DELEGATE = re.compile(r"(?:^|[^a-z])(?:delegate(?:[_ ](?:work|task))?|ask[_ ]question)[_ ]to[_ ](.+)$", re.IGNORECASE)
+_ADDRESS_KEYS = ("agent_name", "coworker", "recipient", "to_agent", "target_agent", "agent", "member_id")
+_GENERIC = {"agent", "coworker", "human", "user", "assistant", "member", "members"}
 
 
 @of_names

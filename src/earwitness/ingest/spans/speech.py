@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from earwitness.ingest.spans.facts import Message, Part
-from earwitness.ingest.spans.identity import addressed, delegates, hands_off, in_tool_name
+from earwitness.ingest.spans.identity import addressed, delegates, hands_off, in_tool_name, slug
 from earwitness.ingest.spans.reads import Reads
 from earwitness.ingest.spans.texts import fingerprint, says_nothing
 from earwitness.ingest.spans.tree import Node, Tree, callees, of_logs
@@ -158,8 +158,9 @@ def _took(tree: Tree, node: Node, agents: set[str]) -> bool:
 
 def _named_route(agents: set[str], tool: str | None, arguments: str | None, kind: str) -> Route | None:
     asked = addressed(tool, arguments)
-    if asked:
-        return Route(kind, (asked,), "declared", "argument")
+    if asked:  # by its name, or by an id that is made of it
+        known = next((a for a in sorted(agents) if slug(a) == slug(asked)), asked)
+        return Route(kind, (known,), "declared", "argument")
     named = in_tool_name(tool, agents)
     return Route(kind, (named,), "structural", "tool_name") if named else None
 
