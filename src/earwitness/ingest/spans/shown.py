@@ -95,7 +95,7 @@ def _show_result(t: Telling, node: Node, part: Part) -> None:
     elif told or says_nothing(part.text) or (span and span.role != "tool"):
         # What a program was given its agent is not shown, though the provider is sent it with the history.
         t.ledger.sighting(node, part.text, "history", _event(told), actor=t.program(part.id))
-    elif waiting and waiting.route:
+    elif waiting and waiting.route and waiting.route.kind != "handoff":  # of a handoff it is no answer
         _tell_result(t, node, part, waiting.route.to[0], answer=True)
     elif waiting or span:
         tool = waiting.tool if waiting else (span.facts.tool if span and span.facts else None)
