@@ -6,8 +6,8 @@ times are ISO text, attributes are plain. It cannot show the name of the instrum
 content the instrumentation was told not to capture is not there either.
 
 Obtained by: `ConsoleSpanExporter`, redirected to a file, or `span.to_json()`.
-Versions tried: opentelemetry-sdk 1.45.2; spans of strands-agents 1.62.0, agent-framework 1.23.0, and by OpenInference of
-smolagents 1.26.0 and agno 3.1.10.
+Versions tried: opentelemetry-sdk 1.45.2; spans of strands-agents 1.62.0, agent-framework 1.23.0, and by OpenInference
+of smolagents 1.26.0 and agno 3.1.10.
 Order: tree, then time.
 """
 

@@ -54,7 +54,9 @@ class Calls:
             likeness = _likeness(call)
             number = self._unclaimed(likeness, agent, running=running)
             if number is None:
-                number = self._tell(call, likeness, agent, place, time)
+                maker = self._program(call.caller) if call.caller else agent
+                number = self._tell(call, likeness, maker, place, time)
+                self.all[number].program = call.caller is not None
         if call.id:
             self.adopt(number, call.id)
         if running:
@@ -63,6 +65,13 @@ class Calls:
             if not asked.id:
                 self._nameless.add(asked.likeness)
         return number
+
+    def _program(self, caller: str) -> str:
+        """The tool that runs a program; of one that is not recorded, its kind."""
+        number = self.get(caller)
+        tool = "program" if number is None else self.all[number].tool
+        self.ledger.actor(tool, "tool", "declared")
+        return tool
 
     def _unclaimed(self, likeness: int, agent: str | None, *, running: bool) -> int | None:
         """The run of a call that names no id, and the request that tells the id, whichever comes first."""

@@ -183,7 +183,7 @@ class Dialogue:
     def _show(self, number: int, viewer: str, kind: SightingKind, place: Place, time: Any) -> None:
         """A message was shown to somebody; once is evidence enough."""
         said = self.said[number]
-        if said.before or self._is_shown(said, number, viewer):
+        if said.before or said.hidden or self._is_shown(said, number, viewer):
             return
         if said.unseen is not None:
             self.ledger.forget(said.unseen)
@@ -196,7 +196,7 @@ class Dialogue:
             kind = "input" if draft is not None else "history" if said.source else "initial"
         self.ledger.sighting(viewer, kind, text, place, time=time, draft=draft, kept=said.kept)
         asked = [self.calls.all[n] for call in said.calls if (n := self.calls.get(call)) is not None]
-        for part in (*said.thoughts, *said.hosted, *(a.draft for a in asked)):
+        for part in (*said.thoughts, *said.hosted, *(a.draft for a in asked if not a.program)):
             kept = self.ledger.drafts[part].kept
             text = self.ledger.texts.text(kept)
             self.ledger.sighting(viewer, kind, text, place, time=time, draft=part, kept=kept)
@@ -345,7 +345,7 @@ class Dialogue:
         said.draft = self.ledger.event(
             "C4", msg.text, kind="tool_result", name=f"{name}:result", to=to, flags=flags, kept=said.kept, **rest
         )
-        said.shown = (caller,) if caller else ()
+        said.shown, said.hidden = (caller,) if caller else (), asked is not None and asked.program
         if msg.artifact:
             self.ledger.event("C7", msg.artifact, kind="artifact", name=f"{name}:artifact", **rest)
 

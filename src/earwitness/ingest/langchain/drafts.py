@@ -72,6 +72,7 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
         heard: somebody beside its author was shown it.
         source: it sums up what was said before.
         hosted: the numbers of the events of calls of the provider's own tools, and of what they gave back.
+        hidden: a program was given it, and no reader of the conversation.
     """
 
     role: str
@@ -93,6 +94,7 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
     heard: bool = False
     source: bool = False
     hosted: tuple[int, ...] = ()
+    hidden: bool = False
 
 
 class Asked(msgspec.Struct, array_like=True, eq=False, gc=False):
@@ -110,6 +112,7 @@ class Asked(msgspec.Struct, array_like=True, eq=False, gc=False):
         result: the number of the message that answered it.
         failed: what that says.
         unfit: its arguments were refused before the tool was called.
+        program: it was made by a program, which `agent` then is the tool of, and got its result.
     """
 
     tool: str
@@ -125,3 +128,4 @@ class Asked(msgspec.Struct, array_like=True, eq=False, gc=False):
     result: int | None = None
     failed: bool = False
     unfit: bool = False
+    program: bool = False

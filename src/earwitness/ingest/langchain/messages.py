@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from earwitness.ingest.items import caller_of
 from earwitness.ingest.langchain.reprs import parse_repr
 from earwitness.ingest.spans.facts import Part
 from earwitness.ingest.spans.messages import is_provided
@@ -43,11 +44,12 @@ _WRAPPERS = {"generations", "generation_info", "choices", "index", "finish_reaso
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request for a tool, as the model made it."""
+    """A request for a tool, as the model made it; `caller` is the call that runs a program which made it instead."""
 
     name: str
     arguments: str
     id: str | None = None
+    caller: str | None = None
 
 
 class Hosted(msgspec.Struct, frozen=True):
@@ -162,7 +164,7 @@ def _read(value: Any) -> Msg | None:
         role=role,
         text=text,
         thoughts=thoughts,
-        calls=listed or calls,
+        calls=_with_callers(listed, calls) if listed else calls,
         id=value["id"] if isinstance(value.get("id"), str) and value["id"] else None,
         name=clean(value.get("name")),
         call_id=value["tool_call_id"] if isinstance(value.get("tool_call_id"), str) else None,
@@ -176,6 +178,12 @@ def _read(value: Any) -> Msg | None:
         decision=_decision(extra.get("lc_data")),
         hosted=hosted,
     )
+
+
+def _with_callers(listed: tuple[Call, ...], blocks: tuple[Call, ...]) -> tuple[Call, ...]:
+    """The calls of a message, with what only the blocks of its content say of who made them."""
+    made = {c.id: c.caller for c in blocks if c.caller}
+    return tuple(msgspec.structs.replace(c, caller=made.get(c.id)) for c in listed) if made else listed
 
 
 def _apart(content: Any, beside: Any) -> tuple[Any, tuple[Hosted, ...]]:
@@ -256,7 +264,8 @@ def _calls(calls: Any) -> Iterator[Call]:
         given: Any = next((inner[k] for k in ("args", "arguments", "input") if inner.get(k) is not None), {})
         if isinstance(inner.get("name"), str) and inner["name"]:
             call_id = call.get("id") or call.get("call_id")
-            yield Call(inner["name"], arguments_text(given), call_id if isinstance(call_id, str) else None)
+            call_id, caller = call_id if isinstance(call_id, str) else None, caller_of(call)
+            yield Call(inner["name"], arguments_text(given), call_id, caller)
 
 
 # Injected by the framework: the whole state, handed to a tool beside its arguments.
