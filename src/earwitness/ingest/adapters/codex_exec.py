@@ -45,7 +45,7 @@ class _CodexExec:
         value, place = record
         kind, error = value["type"], value.get("error")
         if kind == "thread.started":
-            yield Record({"type": "session_meta", "payload": {"id": value["thread_id"]}}, place)
+            yield Record({"type": "session_meta", "payload": {"id": value["thread_id"], "stream": True}}, place)
         elif kind == "item.completed":
             for pointer, row in _rows(value["item"]):
                 yield Record(row, place.at(f"/item{pointer}"))

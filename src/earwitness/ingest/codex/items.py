@@ -115,15 +115,25 @@ def parts_text(value: Any) -> str:
 def without_twins(items: list[Item]) -> Iterator[tuple[Item, bool]]:
     """Items, and whether each is an event message that repeats a response item of the same thread."""
     said = Counter((i.kind, folded(i.text)) for i in items if not i.twin)
+    whole = _Whole(items)
     for item in items:
         key = (item.kind, folded(item.text))
-        repeated = item.twin and (said[key] > 0 or _inside(item, items))
+        repeated = item.twin and (said[key] > 0 or (item.kind == "reasoning" and whole.holds(item.text)))
         said[key] -= repeated
         yield item, repeated
 
 
-def _inside(item: Item, items: list[Item]) -> bool:
-    """Reasoning comes in sections as events, and whole as an item."""
-    return item.kind == "reasoning" and any(
-        not i.twin and i.kind == "reasoning" and folded(item.text) in folded(i.text) for i in items
-    )
+class _Whole:
+    """Reasoning comes in sections as events, and whole as an item: found by the first line of a section."""
+
+    def __init__(self, items: list[Item]) -> None:
+        self._by_line: dict[str, dict[str, None]] = {}
+        for item in items:
+            if item.kind == "reasoning" and not item.twin:
+                for line in item.text.split("\n"):
+                    self._by_line.setdefault(folded(line), {})[folded(item.text)] = None
+
+    def holds(self, section: str) -> bool:
+        """Whether a section stands in some reasoning."""
+        text = section.strip()
+        return bool(text) and any(folded(text) in whole for whole in self._by_line.get(folded(text.split("\n")[0]), ()))

@@ -49,8 +49,8 @@ class Reader:
         yield from tell(run)
 
     def _meta(self, payload: dict[str, Any], place: Place) -> Iterator[Emit]:
-        """The first of a file is its own; a copied history brings that of the parent along."""
-        if place.source in self.by_source:
+        """The first of a file is its own; a copied history brings that of the parent along, a stream none."""
+        if place.source in self.by_source and not payload.get("stream"):
             yield Skip("ignored", "the head of a copied history", place)
             return
         thread = thread_of(payload, place, run_name(self.context))
