@@ -29,8 +29,12 @@ class Guarded:
         self._lost: list[Lost] = []
 
     def feed(self, adapter: Adapter, record: Record) -> list[Emit]:
-        """What an adapter makes of a record; a record over which it stumbles is `unparseable`."""
-        emits = self._fed(adapter, record)
+        """What an adapter makes of a record; a record over which it stumbles is `unparseable`.
+
+        What an adapter splits off may be a `Skip` itself, which says why there is nothing to read.
+        """
+        value = record.value
+        emits: list[Emit] = [value] if type(value) is Skip else self._fed(adapter, record)
         self._accounts.enter(adapter.NAME, record.place, emits)
         return emits
 

@@ -106,8 +106,6 @@ class _Reader:
         self.tasks: dict[tuple[str | None, str], tuple[str | None, str | None]] = {}
 
     def feed(self, record: Record) -> Iterable[Emit]:
-        if isinstance(record.value, Skip):
-            return (record.value,)
         # A log has no name but that of its file, which others may have, too.
         self.trace = self.trace or f"{self.name}/{digest(record.value)}"
         script = self.scripts.of(self.trace, record.place)

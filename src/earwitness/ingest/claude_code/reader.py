@@ -58,11 +58,6 @@ class Reader:
     def feed(self, record: Record) -> Iterable[Emit]:
         """Keep a line for its session."""
         line, place = record
-        if isinstance(line, Skip):
-            return (line,)
-        return self._line(line, place)
-
-    def _line(self, line: dict[str, Any], place: Place) -> Iterator[Emit]:
         kind = line.get("type")
         if kind in _MESSAGES:
             yield from self._message(line, place)

@@ -28,8 +28,6 @@ class Reader:
     def feed(self, record: Record) -> Iterable[Emit]:
         """Keep a record for its thread."""
         value, place = record
-        if isinstance(value, Skip):
-            return (value,)
         if value["type"] == "session_meta":
             return self._meta(value["payload"], place)
         return self._items(value, place)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from earwitness.ingest.spans.facts import Part
-from earwitness.ingest.spans.texts import as_text, loads
+from earwitness.ingest.spans.texts import as_text, loads, word
 
 SHAPES = frozenset(("toolUse", "toolResult", "reasoningContent", "guardContent", "cachePoint"))
 _ID = "toolUseId"
@@ -14,9 +14,9 @@ def converse_part(block: dict[str, Any]) -> Part | None:
     """A call, a result, a thought or a checked text; None where a block is none of them."""
     use, back, thought = block.get("toolUse"), block.get("toolResult"), block.get("reasoningContent")
     if isinstance(use, dict):
-        return Part("tool_call", as_text(use.get("input", "")), _name(use.get(_ID)), _name(use.get("name")))
+        return Part("tool_call", as_text(use.get("input", "")), word(use.get(_ID)), word(use.get("name")))
     if isinstance(back, dict):
-        return Part("tool_response", text_of(back.get("content")), _name(back.get(_ID)))
+        return Part("tool_response", text_of(back.get("content")), word(back.get(_ID)))
     if isinstance(thought, dict):
         said = thought.get("reasoningText")
         return Part("reasoning", as_text(said.get("text", "")) if isinstance(said, dict) else "")
@@ -27,11 +27,9 @@ def converse_part(block: dict[str, Any]) -> Part | None:
     return Part("text", "") if "cachePoint" in block else None
 
 
-def blocks_of(text: Any) -> list[dict[str, Any]] | None:
-    """The blocks that somebody turned into a string; None where a text is none."""
-    if not isinstance(text, str) or not text.startswith("[{"):
-        return None
-    rows = loads(text)
+def blocks_of(value: Any) -> list[dict[str, Any]] | None:
+    """A list of blocks, or one that somebody turned into a string; None where a value is neither."""
+    rows = loads(value) if isinstance(value, str) and value.startswith("[{") else value
     return rows if isinstance(rows, list) and rows and all(map(_is_block, rows)) else None
 
 
@@ -42,7 +40,7 @@ def _is_block(row: Any) -> bool:
 def failed_call(block: dict[str, Any]) -> str | None:
     """The call of which a block says that it failed."""
     back = block.get("toolResult")
-    return _name(back.get(_ID)) if isinstance(back, dict) and back.get("status") == "error" else None
+    return word(back.get(_ID)) if isinstance(back, dict) and back.get("status") == "error" else None
 
 
 def text_of(content: Any) -> str:
@@ -55,7 +53,3 @@ def _row(row: Any) -> str:
     if not isinstance(row, dict):
         return as_text(row) if row is not None else ""
     return as_text(next((row[k] for k in ("text", "json") if k in row), row))
-
-
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

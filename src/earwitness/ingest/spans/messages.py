@@ -14,7 +14,7 @@ from earwitness.ingest.items import call_item, caller_of, is_consent, is_hosted,
 from earwitness.ingest.spans.attachments import address_of, blob_part
 from earwitness.ingest.spans.converse import SHAPES, converse_part
 from earwitness.ingest.spans.facts import Message, Part
-from earwitness.ingest.spans.texts import as_text, loads
+from earwitness.ingest.spans.texts import as_text, loads, word
 from earwitness.ingest.spans.vercelparts import is_ui_part, ui_parts, vercel_part
 
 _ROLES = {
@@ -168,7 +168,7 @@ def _is_message(value: dict[str, Any]) -> bool:
 
 def _item(value: dict[str, Any]) -> Message:
     part = _part(value)
-    return Message("tool" if part.kind == "tool_response" else "assistant", (part,), id=_name(value.get("id")))
+    return Message("tool" if part.kind == "tool_response" else "assistant", (part,), id=word(value.get("id")))
 
 
 def _hosted(value: dict[str, Any]) -> Iterator[Message]:
@@ -178,9 +178,9 @@ def _hosted(value: dict[str, Any]) -> Iterator[Message]:
         parts = [Part("tool_call", call.arguments, call.id, call.tool, caller=call.caller, hosted=True)]
         if call.result is not None:
             parts.append(Part("tool_response", call.result, call.id, call.tool))
-        yield Message("assistant", tuple(parts), id=_name(value.get("id")))
+        yield Message("assistant", tuple(parts), id=word(value.get("id")))
     elif output and not is_consent(output):
-        yield Message("tool", (Part("tool_response", output.text, output.id),), id=_name(value.get("id")))
+        yield Message("tool", (Part("tool_response", output.text, output.id),), id=word(value.get("id")))
 
 
 def _message(value: dict[str, Any], role: str, depth: int) -> list[Message]:
@@ -194,7 +194,7 @@ def _message(value: dict[str, Any], role: str, depth: int) -> list[Message]:
     parts = tuple(_parts(content, said, value))
     if value.get("tool_calls"):
         parts += tuple(_calls(value["tool_calls"]))
-    return [Message(said, parts, name=_name(value.get("name")), id=_name(value.get("id")))]
+    return [Message(said, parts, name=word(value.get("name")), id=word(value.get("id")))]
 
 
 def _double_encoded(content: Any, depth: int) -> list[Message]:
@@ -208,7 +208,7 @@ def _double_encoded(content: Any, depth: int) -> list[Message]:
 def _parts(content: Any, role: str, message: dict[str, Any]) -> Iterator[Part]:
     if role == "tool" and not (isinstance(content, list) and content and _is_return(content[0])):
         text = as_text(content) if content is not None else ""
-        yield Part("tool_response", _joined(content) or text, _call_id(message), _name(message.get("name")))
+        yield Part("tool_response", _joined(content) or text, _call_id(message), word(message.get("name")))
     elif isinstance(content, str):
         if content.strip():
             yield Part("text", content)
@@ -272,7 +272,7 @@ def _calls(calls: Any) -> Iterator[Part]:
 def _call(call: dict[str, Any]) -> Part:
     given, caller = as_text(_first(call, _GIVEN)), caller_of(call) if "caller" in call else None
     hosted = call.get("type") in _SERVER
-    return Part("tool_call", given, _call_id(call), _name(call.get("name")), caller=caller, hosted=hosted)
+    return Part("tool_call", given, _call_id(call), word(call.get("name")), caller=caller, hosted=hosted)
 
 
 def _first(block: dict[str, Any], keys: tuple[str, ...]) -> Any:
@@ -322,7 +322,7 @@ def _typed_part(block: dict[str, Any]) -> Part:
     if kind in _CALLS:
         return _call(block)
     if kind in _RETURNS or gives_back(kind):
-        return Part("tool_response", _returned(block), _call_id(block), _name(block.get("name")))
+        return Part("tool_response", _returned(block), _call_id(block), word(block.get("name")))
     if kind in _THOUGHTS:
         return Part("reasoning", _thought(block))
     if kind == "refusal" and isinstance(block.get("refusal"), str):
@@ -346,7 +346,7 @@ def _gemini(block: dict[str, Any]) -> Part | None:
     if call := _either(block, "function_call", "functionCall"):
         return _call(call)
     if answer := _either(block, "function_response", "functionResponse"):
-        return Part("tool_response", as_text(answer.get("response")), _call_id(answer), _name(answer.get("name")))
+        return Part("tool_response", as_text(answer.get("response")), _call_id(answer), word(answer.get("name")))
     if code := _either(block, "executable_code", "executableCode"):
         return Part("tool_call", as_text(code.get("code", code)), _call_id(code), _CODE, hosted=True)
     if outcome := _either(block, "code_execution_result", "codeExecutionResult"):
@@ -381,7 +381,3 @@ def _thought(block: dict[str, Any]) -> str:
         (block[k] for k in ("content", "thinking", "reasoning", "text", "summary", "data") if block.get(k)), ""
     )
     return _joined(value) or (as_text(value) if value else "")
-
-
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -25,7 +25,7 @@ def _key(span: Span) -> tuple[str, ...]:
 
 
 class SpanReader:
-    """Takes records that hold a `Span`, or the `Skip` that stands for one."""
+    """Takes records that hold a `Span`."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -34,8 +34,6 @@ class SpanReader:
     def feed(self, record: Record) -> Iterable[Emit]:
         """Put a span aside."""
         value = record.value
-        if isinstance(value, Skip):
-            return (value,)
         if not self.context.claim(*_key(value)):
             if value.log:
                 return (Skip("duplicate", "the same log record was read before", record.place),)

@@ -78,6 +78,11 @@ def as_text(value: Any) -> str:
         return str(value)
 
 
+def word(value: Any) -> str | None:
+    """A text that says something, such as a name or an id."""
+    return value if isinstance(value, str) and value else None
+
+
 def is_repr(text: str) -> bool:
     """Whether a text is the `repr` of an object that is no literal."""
     return _OBJECT_REPR.match(text) is not None

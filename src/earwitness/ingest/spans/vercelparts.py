@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from earwitness.ingest.spans.facts import Part
-from earwitness.ingest.spans.texts import as_text
+from earwitness.ingest.spans.texts import as_text, word
 
 _TOOL, _DYNAMIC, _OLD, _STEP = "tool-", "dynamic-tool", "tool-invocation", "step-start"
 # States in which a tool has not run: its input is not whole, or somebody has yet to allow it.
@@ -15,7 +15,7 @@ _OF_MODELS = frozenset(("tool-call", "tool-result", "tool-error", "tool-approval
 
 def vercel_part(block: dict[str, Any]) -> Part:
     """A call or a result, as a model is given it."""
-    call, tool = _name(block["toolCallId"]), _name(block.get("toolName"))
+    call, tool = word(block["toolCallId"]), word(block.get("toolName"))
     if block.get("type") == "tool-result" or "result" in block or "output" in block:
         back = block.get("result", block.get("output"))
         if isinstance(back, dict) and back.keys() == {"type", "value"}:
@@ -39,9 +39,9 @@ def ui_parts(block: dict[str, Any]) -> Iterator[Part]:
     if block["type"] == _STEP:
         return
     inner = block.get("toolInvocation")
-    tool = _name(block.get("toolName")) or block["type"].removeprefix(_TOOL)
+    tool = word(block.get("toolName")) or block["type"].removeprefix(_TOOL)
     block = {**inner, "toolName": inner.get("toolName") or tool} if isinstance(inner, dict) else block
-    tool, call, state = _name(block.get("toolName")) or tool, _name(block.get("toolCallId")), block.get("state")
+    tool, call, state = word(block.get("toolName")) or tool, word(block.get("toolCallId")), block.get("state")
     given = as_text(block.get("input", block.get("args", "")))
     waits, hosted = isinstance(state, str) and state in _WAITING, block.get("providerExecuted") is True
     yield Part("tool_call", given, call, tool, ("not_delivered",) if waits else (), hosted=hosted)
@@ -60,7 +60,3 @@ def _came_back(block: dict[str, Any], state: Any) -> str | None:
 
 def _reason(approval: Any) -> Any:
     return approval.get("reason") if isinstance(approval, dict) else None
-
-
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

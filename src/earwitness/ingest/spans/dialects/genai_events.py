@@ -66,7 +66,7 @@ def _of_tool(span: Span) -> Facts:
 def _said(event: SpanEvent) -> str:
     body = _body(event)
     said = body.get("message", body.get("content"))
-    blocks = blocks_of(said) or blocks_of(as_text(said))
+    blocks = blocks_of(said)
     return text_of(blocks) if blocks else as_text(said)
 
 
@@ -119,12 +119,12 @@ def _one(body: dict[str, Any], role: str) -> tuple[Message, ...]:
     """The message in a body: as the conventions have it, as Gemini content, or under `message` in a choice."""
     inner = body.get("message", body)
     inner = loads(inner) if isinstance(inner, str) and loads(inner) else inner
-    if isinstance(inner, list) and (blocks := blocks_of(as_text(inner))):
+    if isinstance(inner, list) and (blocks := blocks_of(inner)):
         inner = {"content": blocks}
     if not isinstance(inner, dict):
         return (Message(role, (Part("text", as_text(inner)),)),) if inner else ()
     content = inner.get("content")
-    if blocks := blocks_of(content):
+    if isinstance(content, str) and (blocks := blocks_of(content)):
         inner = {**inner, "content": blocks}
     if isinstance(content, dict) and "parts" in content:
         return read_messages({"role": role, **content}, role)
