@@ -2,10 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +17,8 @@ EARWITNESS = (sys.executable, "-m", "earwitness")
 _GENERATE = Path(__file__).resolve().parent.parent / "tests" / "tools" / "generate.py"
 # Disclosures were found: for the program that is a finding, for a measurement it is success.
 _FINE = (0, 1)
+# Seconds between two looks at the memory of a process that started others.
+_LOOK = 0.1
 
 
 @dataclass(frozen=True)
@@ -21,8 +27,8 @@ class Run:
 
     Attributes:
         seconds: wall time.
-        cpu: seconds of all its threads.
-        peak: largest resident set, in MB.
+        cpu: seconds of all its threads, and of the processes that it started.
+        peak: largest resident set, in MB; of several processes together, each page once, as far as looks saw it.
         output: what it printed.
     """
 
@@ -41,14 +47,50 @@ def run(*command: str | Path) -> Run:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.perf_counter()
         process = subprocess.Popen([str(c) for c in command], stdout=out, stderr=err)  # noqa: S603 - our own commands
-        _, status, used = os.wait4(process.pid, 0)
+        with _watched(process.pid) as seen:
+            _, status, used = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in _FINE:
             err.seek(0)
             raise RuntimeError(f"{' '.join(map(str, command))}: {err.read()[-400:].decode(errors='replace')}")
         out.seek(0)
-        return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, out.read().decode(errors="replace"))
+        peak = max(used.ru_maxrss / 1024, *seen)
+        return Run(seconds, used.ru_utime + used.ru_stime, peak, out.read().decode(errors="replace"))
+
+
+@contextmanager
+def _watched(process: int) -> Iterator[list[float]]:
+    """MB of a process together with those that it started, whenever there are some; looked at as long as this lasts."""
+    seen, done = [0.0], threading.Event()
+
+    def look() -> None:
+        while not done.wait(_LOOK):
+            started = _text(f"/proc/{process}/task/{process}/children").split()
+            if started:
+                seen.append(sum(_megabytes(p) for p in (str(process), *started)))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        thread.join()
+
+
+def _megabytes(process: str) -> float:
+    """The memory of a process; a page that several have counts in parts."""
+    found = re.search(r"^Pss: +(\d+) kB", _text(f"/proc/{process}/smaps_rollup"), re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0
+
+
+def _text(path: str) -> str:
+    """What a file of the system says; nothing where the process is gone or the system is another one."""
+    try:
+        return Path(path).read_text(encoding="ascii")
+    except OSError:
+        return ""
 
 
 def generate(folder: Path, *options: object) -> Path:
@@ -99,7 +141,7 @@ def import_alone(path: Path, folder: Path, times: int) -> float:
 
 
 _REPORT = """
-import json, sys, time
+import json, os, sys, time
 from pathlib import Path
 from earwitness.ingest.loader import Loader
 from earwitness.ingest.registry import find_adapters
@@ -110,7 +152,7 @@ find_adapters(), find_dialects(), pyarrow.array([""])
 started, used = time.perf_counter(), time.process_time()
 with Case(sys.argv[2]) as case:
     sources = Loader(case).load([Path(sys.argv[1])])
-    seconds, cpu = time.perf_counter() - started, time.process_time() - used
+    seconds, cpu = time.perf_counter() - started, time.process_time() - used + sum(os.times()[2:4])
     outcomes, dialects = {}, {}
     for source in sources:
         for name, n in source.outcomes.items():

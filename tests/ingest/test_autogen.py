@@ -116,7 +116,7 @@ def test_calls_in_representations_are_only_names() -> None:
 class Alone:
     """A context of one file."""
 
-    name, stem = "run.some_kind.jsonl", "run"
+    name, stem, jobs = "run.some_kind.jsonl", "run", 1
 
     def __init__(self) -> None:
         self.claimed: set[tuple[str, ...]] = set()

@@ -299,7 +299,7 @@ def broken(value: Any, rng: random.Random) -> Any:
 class Lone:
     """A context that has seen nothing."""
 
-    name, stem = "x.jsonl", "x"
+    name, stem, jobs = "x.jsonl", "x", 1
 
     def __init__(self) -> None:
         self.seen: set[tuple[str, ...]] = set()

@@ -8,7 +8,7 @@ import click
 
 from earwitness.cli import FINDINGS
 from earwitness.cli.cells import ATTRIBUTES, manifests, set_attributes
-from earwitness.cli.common import MAP, PATH, load, new_case, print_json, watching
+from earwitness.cli.common import JOBS, MAP, PATH, load, new_case, print_json, watching
 from earwitness.cli.tiers import tier_options, tiers_of
 from earwitness.schema.errors import CaseError
 
@@ -29,6 +29,7 @@ from earwitness.schema.errors import CaseError
 )
 @MAP
 @ATTRIBUTES
+@JOBS
 @tier_options
 @click.option("-o", "--output", type=PATH, help="Folder for report.html, report.json and case.duckdb.")
 @click.option("--replace", is_flag=True, help="Write over an existing case.")
@@ -77,7 +78,7 @@ def _fresh(
     with watching(quiet=asked["as_json"]) as progress:
 
         def fill(case: Any) -> None:
-            load(case, traces, progress, asked["mapping"])
+            load(case, traces, progress, asked["mapping"], asked["jobs"])
             set_attributes(case, tables)
 
         with new_case(place, fill, replace=replace or case_path is None) as case:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 MAP = click.option("--map", "mapping", type=PATH, help="Mapping file (TOML) for JSON that no adapter knows.")
 
+JOBS = click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes that import [default: as many as there are processors]."
+)
+
 
 @contextmanager
 def scratch_case() -> Iterator["Case"]:
@@ -69,13 +73,15 @@ def _beside(path: Path) -> Iterator[Path]:
             left.unlink(missing_ok=True)
 
 
-def load(case: "Case", traces: tuple[Path, ...], progress: Progress, mapping: Path | None = None) -> list["Source"]:
+def load(
+    case: "Case", traces: tuple[Path, ...], progress: Progress, mapping: Path | None = None, jobs: int | None = None
+) -> list["Source"]:
     """Import and say what could not be read.
 
     Raises:
         InputError: nothing in the given files is a trace of a known format.
     """
-    sources = loader(case, progress, mapping).load(list(traces))
+    sources = loader(case, progress, mapping, jobs).load(list(traces))
     if not any(s.outcomes.get("mapped") for s in sources):
         raise InputError(_nothing_known(case, sources))
     for source in [s for s in sources if s.problem][:10]:
@@ -83,16 +89,18 @@ def load(case: "Case", traces: tuple[Path, ...], progress: Progress, mapping: Pa
     return sources
 
 
-def loader(case: "Case", progress: Progress, mapping: Path | None) -> "Loader":
-    """An import, by a mapping file if there is one.
+def loader(case: "Case", progress: Progress, mapping: Path | None, jobs: int | None = None) -> "Loader":
+    """An import, by a mapping file if there is one, and by `jobs` processes where they can be used.
 
     Raises:
         InputError: the mapping file does not hold together.
     """
     from earwitness.ingest.loader import Loader
     from earwitness.ingest.mapping import MappedAdapter, load_mapping
+    from earwitness.ingest.workers import processors
 
-    return Loader(case, progress=progress, adapter=MappedAdapter(load_mapping(mapping)) if mapping else None)
+    adapter = MappedAdapter(load_mapping(mapping)) if mapping else None
+    return Loader(case, progress=progress, adapter=adapter, jobs=jobs or processors())
 
 
 def _nothing_known(case: "Case", sources: list["Source"]) -> str:

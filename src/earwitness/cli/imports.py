@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from earwitness.cli.cells import ATTRIBUTES, manifests, set_attributes
-from earwitness.cli.common import MAP, PATH, load, new_case, watching
+from earwitness.cli.common import JOBS, MAP, PATH, load, new_case, watching
 
 if TYPE_CHECKING:
     from earwitness.schema.case import Case
@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 @click.option("--case", "case_path", required=True, type=PATH, help="DuckDB file to make.")
 @MAP
 @ATTRIBUTES
+@JOBS
 @click.option("--replace", is_flag=True, help="Write over an existing case.")
 def command(
-    traces: tuple[Path, ...], case_path: Path, mapping: Path | None, attributes: tuple[Path, ...], replace: bool
+    traces: tuple[Path, ...],
+    case_path: Path,
+    mapping: Path | None,
+    attributes: tuple[Path, ...],
+    jobs: int | None,
+    replace: bool,
 ) -> None:
     """Import traces into a case, to be audited later with `earwitness audit --case FILE`.
 
@@ -36,7 +42,7 @@ def command(
     with watching(quiet=False) as progress:
 
         def fill(case: "Case") -> None:
-            load(case, traces, progress, mapping)
+            load(case, traces, progress, mapping, jobs)
             set_attributes(case, tables)
 
         with new_case(case_path, fill, replace=replace) as case:

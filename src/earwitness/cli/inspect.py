@@ -7,15 +7,16 @@ from typing import Any
 import click
 
 from earwitness.cli import BAD_INPUT
-from earwitness.cli.common import MAP, PATH, loader, print_json, scratch_case, watching
+from earwitness.cli.common import JOBS, MAP, PATH, loader, print_json, scratch_case, watching
 
 
 @click.command("inspect")
 @click.argument("files", nargs=-1, required=True, type=PATH)
 @MAP
+@JOBS
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line for each file.")
 @click.pass_context
-def command(ctx: click.Context, files: tuple[Path, ...], mapping: Path | None, as_json: bool) -> None:
+def command(ctx: click.Context, files: tuple[Path, ...], mapping: Path | None, jobs: int | None, as_json: bool) -> None:
     """Say what files hold: container, formats, actors, channels, and the outcome of every record. Never content.
 
     \b
@@ -30,7 +31,7 @@ def command(ctx: click.Context, files: tuple[Path, ...], mapping: Path | None, a
     from earwitness.reports.inspection import inspect
 
     with scratch_case() as case, watching(quiet=as_json) as progress:
-        loader(case, progress, mapping).load(list(files))
+        loader(case, progress, mapping, jobs).load(list(files))
         found = list(inspect(case))
     for report in found:
         print_json(report) if as_json else _print(report)

@@ -28,6 +28,7 @@ from earwitness.ingest.record import Adapter, Emit, Made, Place, Record, Skip, S
 from earwitness.ingest.registry import adapter_for, fits
 from earwitness.ingest.stems import Stems
 from earwitness.ingest.stream import CountingStream
+from earwitness.ingest.workers import processors
 from earwitness.ingest.writer import Writer
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress, silent
@@ -65,12 +66,14 @@ class Loader:
         limits: what an input may cost.
         progress: told the name of the source and the bytes read so far of it.
         adapter: reads every record it knows, before all others: one made from a mapping file.
+        jobs: processes that may tell runs, where a reader tells them at its end.
     """
 
     case: Case
     limits: Limits = DEFAULT_LIMITS
     progress: Progress = silent
     adapter: Adapter | None = None
+    jobs: int = field(default_factory=processors)
     sources: list[Source] = field(default_factory=list)
     readers: dict[str, Guarded] = field(default_factory=dict)
     _claimed: Digests = field(default_factory=Digests)

@@ -130,6 +130,11 @@ class Context(Protocol):
         """Its name without endings, and without folders where no other folder of the import holds that name."""
         ...
 
+    @property
+    def jobs(self) -> int:
+        """How many processes may tell runs."""
+        ...
+
     def claim(self, *key: str) -> bool:
         """True the first time `key` is claimed in this import; False says it is a duplicate."""
         ...

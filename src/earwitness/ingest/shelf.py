@@ -2,6 +2,7 @@
 
 import json
 import marshal
+import os
 import pickle
 import tempfile
 import weakref
@@ -95,10 +96,9 @@ class Shelf:
     def _read(self, at: int, size: int) -> bytes:
         """Bytes of the file; fewer, where it ends before."""
         file = cast("IO[bytes]", self._file)
-        file.seek(at)
-        parts = [file.read(size)]
-        while (rest := size - sum(map(len, parts))) and (part := file.read(rest)):  # some 2 GB are read at once
-            parts.append(part)
+        parts = [_read_at(file, at, size)]
+        while (rest := size - sum(map(len, parts))) and (part := _read_at(file, at + size - rest, rest)):
+            parts.append(part)  # some 2 GB are read at once
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def get(self, key: tuple[int, int]) -> Any:
@@ -151,6 +151,14 @@ class Integers:
             block.frombytes(self._shelf.get(key) if self._shelf else b"")
             yield block
         yield self.latest
+
+
+def _read_at(file: IO[bytes], at: int, size: int) -> bytes:
+    """Bytes of a file, where its position is no matter: copies of this process share it."""
+    if hasattr(os, "pread"):
+        return os.pread(file.fileno(), size, at)
+    file.seek(at)
+    return file.read(size)
 
 
 class Texts:

@@ -16,12 +16,9 @@ class CallIds:
         self._first: dict[str, str] = {}
         self._shared: dict[tuple[str, str], list[Place]] = {}
 
-    def note(self, run: str, tree: Tree) -> None:
+    def note(self, run: str, calls: dict[str, Place]) -> None:
         """Take the call ids of a run."""
-        met: dict[str, Place] = {}
-        for node in tree.nodes:
-            met.update((i, node.span.place) for i in _ids(node) if i not in met)
-        for call, place in met.items():
+        for call, place in calls.items():
             first = self._first.setdefault(call, run)
             if first != run:
                 self._shared.setdefault((first, run), []).append(place)
@@ -30,6 +27,15 @@ class CallIds:
         """Pairs of runs, how many call ids they share, and where the first stands."""
         for (first, other), places in self._shared.items():
             yield first, other, len(places), places[0]
+
+
+def calls_of(tree: Tree) -> dict[str, Place]:
+    """The ids of the calls of a run, each with the place of the first span that names it."""
+    met: dict[str, Place] = {}
+    for node in tree.nodes:
+        for call in _ids(node):
+            met.setdefault(call, node.span.place)
+    return met
 
 
 def _ids(node: Node) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from earwitness.ingest.boundary import together
 from earwitness.ingest.record import Context, Emit, Made, Record, Skip
-from earwitness.ingest.spans.callids import CallIds
+from earwitness.ingest.spans.callids import CallIds, calls_of
 from earwitness.ingest.spans.links import Found, Links, Run
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.spool import Spool
@@ -12,6 +12,7 @@ from earwitness.ingest.spans.texts import fingerprint_of
 from earwitness.ingest.spans.trace import tell_tree
 from earwitness.ingest.spans.tree import build, take_down
 from earwitness.ingest.spans.unify import unified
+from earwitness.ingest.workers import Told, jobs_for, tell_all
 from earwitness.schema.model import Link, Trace
 from earwitness.schema.words import LinkKind
 
@@ -53,32 +54,34 @@ class SpanReader:
         """All runs, in order of appearance, and what links them."""
         with self.spool:
             runs, linked = self.links.runs(self.spool)
-            told = set()
-            for run in runs:
-                for emit in self._told(run):
+            known = set()
+            for run, told in tell_all(runs, self._told, jobs_for(self.spool.size, self.context.jobs)):
+                self.calls.note(run.id, told.keys)
+                for emit in told.emits:
                     yield emit
-                    if isinstance(emit, Made) and isinstance(emit.item, Trace):
-                        told.add(run.id)
+                    if type(emit) is Made and type(emit.item) is Trace:
+                        known.add(run.id)
                         yield from _joined(run)
-        yield from (_link(a, b, kind, found) for a, b, kind, found in linked if {a, b} <= told)
+        yield from (_link(a, b, kind, found) for a, b, kind, found in linked if {a, b} <= known)
         for a, b, n, place in self.calls.shared():
-            if {a, b} <= told:
+            if {a, b} <= known:
                 yield _link(a, b, "tool_call", Found(place, n))
 
-    def _told(self, run: Run) -> Iterator[Emit]:
+    def _told(self, run: Run) -> Told:
         spans, copies = self.spool.sorted_out(run.traces)
-        for copy in copies:
-            yield Skip("duplicate", "another record of the same span is told", copy.place)
-        yield from together(self._tell(run, spans), (s.place for s in spans))
+        emits: list[Emit] = [Skip("duplicate", "another record of the same span is told", c.place) for c in copies]
+        told = Told(emits, {})
+        emits.extend(together(self._tell(run, spans, told), (s.place for s in spans)))
+        return told
 
-    def _tell(self, run: Run, spans: list[Span]) -> Iterator[Emit]:
+    def _tell(self, run: Run, spans: list[Span], told: Told) -> Iterator[Emit]:
         def parent_of(span: Span) -> tuple[str, str] | None:
             called = None if span.parent_id else run.calls.get((span.trace_id, span.span_id))
             return self.links.parent_of(span) or called
 
         tree = build(unified(spans, parent_of), run.after)
         try:
-            self.calls.note(run.id, tree)
+            told.keys.update(calls_of(tree))
             yield from tell_tree(tree, run.id, self.links.knows)
         finally:
             take_down(tree)

@@ -43,6 +43,11 @@ class Spool:
         self._latest.clear()
         self._offsets, self._before = array("q"), array("q")
 
+    @property
+    def size(self) -> int:
+        """Bytes that were put aside."""
+        return self._shelf.size
+
     def add(self, span: Span, *, again: bool = False) -> int:
         """Put a span aside; gives where it lies. `again` says that there is a record of it already."""
         if again:

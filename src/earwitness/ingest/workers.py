@@ -1,0 +1,191 @@
+"""Runs told by several processes at once, and taken from them in the order in which one process would tell them.
+
+A run is told from what lies on a shelf, and telling one changes nothing that another is told from. So copies of this
+process, made when all has been read, tell some of the runs each, and send what they say through a pipe. What cannot be
+sent, or was not sent because a copy came to grief, is told here. So is everything where the system cannot fork, where
+there is but one processor, or where there is little to tell.
+"""
+
+import os
+import signal
+import struct
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import IO, NamedTuple, TypeVar
+
+import msgspec
+
+from earwitness.ingest.record import Cut, Emit, Lost, Made, Place, Skip
+from earwitness.schema.model import Item
+from earwitness.schema.words import Outcome
+
+T = TypeVar("T")
+
+# What a process must have to tell, in bytes on the shelf, to be worth its start; and the most that are started.
+_WORTH = 2 << 20
+_MOST = 8
+# Runs that one process tells before the next one's turn comes.
+_TURN = 16
+_PIPE = 1 << 20
+_HEAD = struct.Struct(">q")
+# As the length of a frame: there is none, for it could not be written.
+_NONE = -1
+_ITEMS, _SKIPS = (Made, Cut), (Skip, Lost)
+_CODES: dict[type[Emit], int] = {kind: code for code, kind in enumerate((*_ITEMS, *_SKIPS))}
+
+
+class Told(NamedTuple):
+    """What is told of a run, and what its reader keeps of it: keys, each with the place where it was met first."""
+
+    emits: list[Emit]
+    keys: dict[str, Place]
+
+
+class _Frame(NamedTuple):
+    """The same on its way: the kind and the place of each emit, and in order the items and the words of skips."""
+
+    kinds: bytes
+    places: list[Place]
+    items: list[Item]
+    words: list[tuple[Outcome, str]]
+    keys: dict[str, Place]
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(_Frame).decode
+
+
+def processors() -> int:
+    """How many processors this process may use, where it can make use of several."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+
+
+def jobs_for(held: int, jobs: int) -> int:
+    """How many processes tell what was put aside; below 2 this one does.
+
+    Args:
+        held: bytes of it.
+        jobs: the most that there may be.
+    """
+    return min(jobs, _MOST, held // _WORTH)
+
+
+def tell_all(runs: Iterator[T], tell: Callable[[T], Told], jobs: int) -> Iterator[tuple[T, Told]]:
+    """Each run with what is told of it.
+
+    Args:
+        runs: in order.
+        tell: says the same of a run whoever calls it, raises nothing, and changes nothing outside.
+        jobs: processes that tell.
+    """
+    if jobs < 2:
+        yield from ((run, tell(run)) for run in runs)
+        return
+    with _workers(runs, tell, jobs) as workers:
+        for n, run in enumerate(runs):
+            yield run, workers[n // _TURN % jobs].told() or tell(run)
+
+
+@dataclass
+class _Worker:
+    """A process that tells, as the one sees it that asks."""
+
+    process: int
+    pipe: IO[bytes]
+    gone: bool = False
+
+    def told(self) -> Told | None:
+        """What it says of its next run; None where that does not get here."""
+        size = self._size()
+        data = self.pipe.read(size) if size > 0 else b""
+        if len(data) < size:
+            self.gone = True
+        return _unpacked(data) if data and not self.gone else None
+
+    def _size(self) -> int:
+        head = b"" if self.gone else self.pipe.read(_HEAD.size)
+        self.gone = len(head) < _HEAD.size  # then nothing more will come
+        return _NONE if self.gone else int(_HEAD.unpack(head)[0])
+
+
+@contextmanager
+def _workers(runs: Iterator[T], tell: Callable[[T], Told], jobs: int) -> Iterator[list[_Worker]]:
+    """Copies of this process, each with its own share of what is left of `runs`; they go whatever happens here."""
+    workers: list[_Worker] = []
+    try:
+        for number in range(jobs):
+            workers.append(_started(lambda pipe, n=number: _work(pipe, runs, tell, n, jobs)))  # type: ignore[misc]
+        yield workers
+    finally:
+        for worker in workers:
+            worker.pipe.close()
+            os.kill(worker.process, signal.SIGKILL)  # it has nothing to save, and is there until it was waited for
+            os.waitpid(worker.process, 0)
+
+
+def _started(work: Callable[[IO[bytes]], None]) -> _Worker:
+    here, there = os.pipe()
+    _widen(there)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads hold nothing that the copy needs
+        process = os.fork()
+    if process == 0:
+        try:
+            os.close(here)
+            with os.fdopen(there, "wb", _PIPE) as pipe:
+                work(pipe)
+        finally:
+            os._exit(0)  # nothing of what it is a copy of is to be closed or written by it
+    os.close(there)
+    return _Worker(process, os.fdopen(here, "rb", _PIPE))
+
+
+def _widen(pipe: int) -> None:
+    """So that a process need not wait for the one that asks."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # all that a user's pipes may hold is in use
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
+
+
+def _work(pipe: IO[bytes], runs: Iterator[T], tell: Callable[[T], Told], number: int, jobs: int) -> None:
+    turn = 0
+    while part := list(islice(runs, _TURN)):
+        for run in part if turn % jobs == number else ():
+            data = _packed(tell(run))
+            pipe.write(_HEAD.pack(len(data) or _NONE))
+            pipe.write(data)
+        pipe.flush()
+        turn += 1
+
+
+def _packed(told: Told) -> bytes:
+    """Empty where there is no form for something, such as a lone surrogate or an integer above 64 bits."""
+    emits = told.emits
+    kinds = bytes(_CODES[type(e)] for e in emits)
+    items = [e.item for e in emits if isinstance(e, Made)]
+    words = [(e.outcome, e.reason) for e in emits if isinstance(e, Skip)]
+    try:
+        return _ENCODE(_Frame(kinds, [e.place for e in emits], items, words, told.keys))
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
+        return b""
+
+
+def _unpacked(data: bytes) -> Told | None:
+    """None where an item is not of its types: whoever tells it here sees why."""
+    try:
+        frame = _DECODE(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    items, words, emits = iter(frame.items), iter(frame.words), list[Emit]()
+    for code, place in zip(frame.kinds, frame.places, strict=True):
+        if code < len(_ITEMS):
+            emits.append(_ITEMS[code](next(items), place))
+        else:
+            emits.append(_SKIPS[code - len(_ITEMS)](*next(words), place))
+    return Told(emits, frame.keys)
