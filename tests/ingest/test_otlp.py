@@ -144,7 +144,7 @@ def test_the_spool_gives_back_what_it_was_given(values: dict[str, Any]) -> None:
     with Spool() as spool:
         for s in (span, other, span):
             spool.add(s)
-        assert list(spool.traces()) == [[span, span], [other]]
+        assert [spool.of([name]) for name in spool.names()] == [[span, span], [other]]
 
 
 def test_the_spool_leaves_memory_for_disk_and_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_the_spool_leaves_memory_for_disk_and_no_file_behind(tmp_path: Path, mon
     with Spool() as spool:
         for n in range(12):
             spool.add(Span(trace_id=f"{n % 3}", span_id=f"{n}", place=HERE, attributes={"t": big}))
-        assert [len(spans) for spans in spool.traces()] == [4, 4, 4]
+        assert [len(spool.of([name])) for name in spool.names()] == [4, 4, 4]
         assert list(tmp_path.iterdir()) == []  # the file has no name
 
 

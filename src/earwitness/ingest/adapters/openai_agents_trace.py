@@ -24,6 +24,7 @@ from earwitness.ingest.openai_spans import span_of, tell_trace
 from earwitness.ingest.record import Context, Elements, Emit, Made, Place, Record, Skip, is_array
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.spool import Spool
+from earwitness.ingest.workers import Told, jobs_for, tell_all
 from earwitness.schema.model import Loss, Trace
 
 
@@ -112,14 +113,20 @@ class _Reader:
     def finish(self) -> Iterator[Emit]:
         yield from self._unfinished()
         with self._spool:
-            for spans in self._spool.traces():
-                head, place = self._heads.pop(spans[0].trace_id, (None, spans[0].place))
-                yield from together(tell_trace(spans, head), chain((place,), (span.place for span in spans)))
+            jobs = jobs_for(self._spool.size, self.context.jobs)
+            for trace, told in tell_all(self._spool.names(), self._told, jobs):
+                yield from told.emits
+                self._heads.pop(trace, None)
         for trace, (head, place) in self._heads.items():
             known = {k: head[k] for k in ("workflow_name", "group_id", "metadata") if head.get(k)}
             yield Made(Trace(id=trace, framework="openai-agents", observable=(), attributes=known or None), place)
             detail = "a trace without spans"
             yield Made(Loss(trace=trace, kind="content_missing", detail=detail), place)
+
+    def _told(self, trace: str) -> Told:
+        spans = self._spool.of([trace])
+        head, place = self._heads.get(trace, (None, spans[0].place))
+        return Told(list(together(tell_trace(spans, head), chain((place,), (span.place for span in spans)))), {})
 
     def _unfinished(self) -> Iterator[Emit]:
         """Spans that began and whose end is not in the record."""

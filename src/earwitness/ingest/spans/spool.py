@@ -64,13 +64,12 @@ class Spool:
         size = int.from_bytes(self._shelf.get_bytes(offset, _LENGTH), "big")
         return _unpack(self._shelf.get_bytes(offset + _LENGTH, size))
 
-    def traces(self) -> Iterator[list[Span]]:
-        """The spans of each trace, traces in order of appearance, spans as they were added."""
-        for trace in self._latest:
-            yield self.of([trace])
+    def names(self) -> Iterator[str]:
+        """The ids of the traces, in order of appearance."""
+        return iter(self._latest)
 
     def of(self, traces: list[str]) -> list[Span]:
-        """The spans of some traces."""
+        """The spans of some traces, as they were added."""
         return self.sorted_out(traces)[0]
 
     def sorted_out(self, traces: list[str]) -> tuple[list[Span], list[Span]]:
