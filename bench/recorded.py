@@ -4,10 +4,13 @@ They are read in place, beside the repository, and never copied into it. Of a fo
 like what people have: large, and with contents. A format that is missing here, or whose file is missing, is measured
 on its golden sample.
 
-Those below `data/` were written by real models, and so was one of `samples/`. The others were written by scripted
-models and by tests, in words as few as a script needs.
+Those below `data/` were written by real models, and so were the downloads of Langfuse in `samples/`. The others were
+written by scripted models and by tests, in words as few as a script needs.
 """
 
+import json
+import tempfile
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent / "shared"
@@ -89,7 +92,8 @@ FILES: dict[str, str] = {
 }
 
 
-_OF_REAL_MODELS = frozenset({"langfuse-trace"})
+_OF_REAL_MODELS = frozenset({"langfuse-trace", "langfuse-rows"})
+_DOWNLOADS = f"{_OBS}/langfuse_trace_download"
 
 
 def is_scripted(adapter: str) -> bool:
@@ -99,5 +103,21 @@ def is_scripted(adapter: str) -> bool:
 
 def file_of(adapter: str) -> Path | None:
     """The recording of a format, if there is one here."""
+    if adapter == "langfuse-rows" and (ROOT / _DOWNLOADS).is_dir():
+        return _observations()
     path = ROOT / FILES[adapter] if adapter in FILES else None
     return path if path and path.exists() else None
+
+
+_made = tempfile.TemporaryDirectory(prefix="earwitness-bench-")
+
+
+@cache
+def _observations() -> Path:
+    """The observations of every trace download at hand, one a line, as the API and the export of the UI give them."""
+    path = Path(_made.name) / "observations.jsonl"
+    with path.open("w", encoding="utf-8") as out:
+        for download in sorted((ROOT / _DOWNLOADS).glob("*.trace.json")):
+            trace = json.loads(download.read_text(encoding="utf-8"))
+            out.writelines(json.dumps(o, ensure_ascii=False) + "\n" for o in trace["observations"])
+    return path
