@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from earwitness.cli import cli
 from earwitness.ingest import workers
 from earwitness.ingest.loader import Loader
-from earwitness.ingest.record import Cut, Lost, Made, Place, Skip
+from earwitness.ingest.record import Cut, Emit, Lost, Made, Place, Skip
 from earwitness.ingest.spans import reader
 from earwitness.ingest.workers import Told, jobs_for, processors, tell_all
 from earwitness.schema.case import Case
@@ -49,11 +49,9 @@ def told(n: int) -> Told:
 @pytest.mark.parametrize("jobs", [1, 2, 3, 5])
 @pytest.mark.parametrize("many", [0, 1, 16, 17, 100])
 def test_order_and_kinds_are_kept(jobs: int, many: int) -> None:
-    found = list(tell_all(iter(range(many)), told, jobs))
-    assert [run for run, _ in found] == list(range(many))
-    for run, said in found:
-        assert said == told(run)
-        assert [type(e) for e in said.emits] == [Made, Skip, Cut, Lost]
+    found = [(run, Told(list(said.emits), said.keys)) for run, said in tell_all(iter(range(many)), told, jobs)]
+    assert found == [(run, told(run)) for run in range(many)]
+    assert all([type(e) for e in said.emits] == [Made, Skip, Cut, Lost] for _, said in found)
 
 
 def here_only(tell: Callable[[int], Told]) -> tuple[Callable[[int], Told], list[int]]:
@@ -71,32 +69,51 @@ def here_only(tell: Callable[[int], Told]) -> tuple[Callable[[int], Told], list[
 
 def test_the_processes_tell() -> None:
     tell, asked = here_only(told)
-    assert len(list(tell_all(iter(range(64)), tell, 2))) == 64
+    assert sum(len(list(said.emits)) for _, said in tell_all(iter(range(64)), tell, 2)) == 4 * 64
     assert asked == []
 
 
-def test_what_cannot_be_sent_is_told_here() -> None:
-    odd: dict[int, Callable[[], Made]] = {
-        3: lambda: event(3, "\ud800"),
-        5: lambda: event(5, attributes={"n": 1 << 70}),
-        7: lambda: Made(msgspec.structs.replace(event(7).item, seq="no number"), PLACE),
-    }
-    tell, asked = here_only(lambda n: Told([odd.get(n, lambda: event(n))()], {}))
-    found = [said.emits[0] for _, said in tell_all(iter(range(40)), tell, 2)]
+ODD: dict[int, Callable[[], Made]] = {
+    3: lambda: event(3, "\ud800"),
+    5: lambda: event(5, attributes={"n": 1 << 70}),
+    7: lambda: Made(msgspec.structs.replace(event(7).item, seq="no number"), PLACE),
+}
+
+
+@pytest.mark.parametrize("part", [1 << 20, 1])
+def test_what_cannot_be_sent_is_told_here(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_PART", part)
+
+    def odd(n: int) -> Told:
+        emits = [event(n), ODD.get(n, lambda: event(n, "more"))(), event(n, "last")]
+        return Told(iter(emits), {str(n): PLACE})
+
+    tell, asked = here_only(odd)
+    found = [(list(said.emits), said.keys) for _, said in tell_all(iter(range(40)), tell, 2)]
     assert asked == [3, 5, 7]
-    assert found == [odd.get(n, lambda n=n: event(n))() for n in range(40)]
+    assert found == [(list(odd(n).emits), {str(n): PLACE}) for n in range(40)]
+
+
+def test_a_long_run_is_sent_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = list(workers._parts(event(n, "x" * 999) for n in range(2500)))
+    assert [more for _, more in parts] == [True, True, False]
+    assert sum(len(emits) for emits, _ in parts) == 2500
 
 
 @pytest.mark.parametrize("last", [0, 20, 39])
-def test_a_process_that_dies_costs_nothing(last: int) -> None:
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_process_that_dies_costs_nothing(last: int, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_PART", 1)
     here = os.getpid()
 
-    def tell(n: int) -> Told:
-        if n == last and os.getpid() != here:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return told(n)
+    def telling(n: int) -> Iterator[Emit]:
+        for at, emit in enumerate(told(n).emits):
+            if (n, at) == (last, after) and os.getpid() != here:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield emit
 
-    assert [said for _, said in tell_all(iter(range(80)), tell, 2)] == [told(n) for n in range(80)]
+    said = tell_all(iter(range(80)), lambda n: Told(telling(n), told(n).keys), 2)
+    assert [Told(list(emits), keys) for _, (emits, keys) in said] == [told(n) for n in range(80)]
 
 
 def test_no_process_is_left_where_nobody_asks_on() -> None:

@@ -11,7 +11,7 @@ import signal
 import struct
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -31,22 +31,26 @@ _MOST = 8
 # Runs that one process tells before the next one's turn comes.
 _TURN = 16
 _PIPE = 1 << 20
-_HEAD = struct.Struct(">q")
-# As the length of a frame: there is none, for it could not be written.
-_NONE = -1
+# What is said of a run goes in parts of about this many bytes, of which an emit takes some whatever it says.
+_PART, _LEAST = 1 << 20, 100
+# The length of a frame, 0 where there is no form for it, and whether more of the same run follows.
+_HEAD = struct.Struct(">q?")
 _ITEMS, _SKIPS = (Made, Cut), (Skip, Lost)
 _CODES: dict[type[Emit], int] = {kind: code for code, kind in enumerate((*_ITEMS, *_SKIPS))}
 
 
 class Told(NamedTuple):
-    """What is told of a run, and what its reader keeps of it: keys, each with the place where it was met first."""
+    """What is told of a run, and what its reader keeps of it: keys, with the places where they were met first.
 
-    emits: list[Emit]
+    The keys are there when the last emit was taken.
+    """
+
+    emits: Iterable[Emit]
     keys: dict[str, Place]
 
 
 class _Frame(NamedTuple):
-    """The same on its way: the kind and the place of each emit, and in order the items and the words of skips."""
+    """A part of it on its way: of each emit its kind and place, and in order the items and the words of skips."""
 
     kinds: bytes
     places: list[Place]
@@ -87,7 +91,8 @@ def tell_all(runs: Iterator[T], tell: Callable[[T], Told], jobs: int) -> Iterato
         return
     with _workers(runs, tell, jobs) as workers:
         for n, run in enumerate(runs):
-            yield run, workers[n // _TURN % jobs].told() or tell(run)
+            keys: dict[str, Place] = {}
+            yield run, Told(workers[n // _TURN % jobs].told(run, tell, keys), keys)
 
 
 @dataclass
@@ -98,18 +103,37 @@ class _Worker:
     pipe: IO[bytes]
     gone: bool = False
 
-    def told(self) -> Told | None:
-        """What it says of its next run; None where that does not get here."""
-        size = self._size()
-        data = self.pipe.read(size) if size > 0 else b""
-        if len(data) < size:
-            self.gone = True
-        return _unpacked(data) if data and not self.gone else None
+    def told(self, run: T, tell: Callable[[T], Told], keys: dict[str, Place]) -> Iterator[Emit]:
+        """What it says of its next run, which is `run`; what does not get here is told here."""
+        known, more = 0, True
+        while more:
+            frame, more = self._next()
+            if frame is None:
+                yield from self._rest(tell(run), known, keys, more=more)
+                return
+            yield from _unpacked(frame)
+            keys.update(frame.keys)
+            known += len(frame.kinds)
 
-    def _size(self) -> int:
+    def _rest(self, told: Told, known: int, keys: dict[str, Place], *, more: bool) -> Iterator[Emit]:
+        """All but the first `known` emits; what is still sent of the run is left aside."""
+        yield from islice(told.emits, known, None)
+        keys.update(told.keys)
+        while more:
+            _, more = self._next()
+
+    def _next(self) -> tuple[_Frame | None, bool]:
+        """The next frame, if it gets here, and whether there are more of the same run."""
         head = b"" if self.gone else self.pipe.read(_HEAD.size)
-        self.gone = len(head) < _HEAD.size  # then nothing more will come
-        return _NONE if self.gone else int(_HEAD.unpack(head)[0])
+        size, more = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, False)
+        data = self.pipe.read(size)
+        self.gone = self.gone or len(head) < _HEAD.size or len(data) < size
+        if self.gone or not data:
+            return None, False
+        try:
+            return _DECODE(data), more
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None, more  # an item that is not of its types: who tells it here sees why
 
 
 @contextmanager
@@ -157,35 +181,48 @@ def _work(pipe: IO[bytes], runs: Iterator[T], tell: Callable[[T], Told], number:
     turn = 0
     while part := list(islice(runs, _TURN)):
         for run in part if turn % jobs == number else ():
-            data = _packed(tell(run))
-            pipe.write(_HEAD.pack(len(data) or _NONE))
-            pipe.write(data)
+            _send(pipe, tell(run))
         pipe.flush()
         turn += 1
 
 
-def _packed(told: Told) -> bytes:
+def _send(pipe: IO[bytes], told: Told) -> None:
+    for emits, more in _parts(told.emits):
+        data = _packed(emits, {} if more else told.keys)
+        more = more and data != b""
+        pipe.write(_HEAD.pack(len(data), more))
+        pipe.write(data)
+        if not more:
+            return
+
+
+def _parts(emits: Iterable[Emit]) -> Iterator[tuple[list[Emit], bool]]:
+    """Parts that are held at once, each with whether another one follows: the last one may be empty."""
+    part, size = list[Emit](), 0
+    for emit in emits:
+        part.append(emit)
+        size += _LEAST + len(getattr(emit[0], "content", ""))
+        if size >= _PART:
+            yield part, True
+            part, size = [], 0
+    yield part, False
+
+
+def _packed(emits: list[Emit], keys: dict[str, Place]) -> bytes:
     """Empty where there is no form for something, such as a lone surrogate or an integer above 64 bits."""
-    emits = told.emits
     kinds = bytes(_CODES[type(e)] for e in emits)
     items = [e.item for e in emits if isinstance(e, Made)]
     words = [(e.outcome, e.reason) for e in emits if isinstance(e, Skip)]
     try:
-        return _ENCODE(_Frame(kinds, [e.place for e in emits], items, words, told.keys))
+        return _ENCODE(_Frame(kinds, [e.place for e in emits], items, words, keys))
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
         return b""
 
 
-def _unpacked(data: bytes) -> Told | None:
-    """None where an item is not of its types: whoever tells it here sees why."""
-    try:
-        frame = _DECODE(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-    items, words, emits = iter(frame.items), iter(frame.words), list[Emit]()
+def _unpacked(frame: _Frame) -> Iterator[Emit]:
+    items, words = iter(frame.items), iter(frame.words)
     for code, place in zip(frame.kinds, frame.places, strict=True):
         if code < len(_ITEMS):
-            emits.append(_ITEMS[code](next(items), place))
+            yield _ITEMS[code](next(items), place)
         else:
-            emits.append(_SKIPS[code - len(_ITEMS)](*next(words), place))
-    return Told(emits, frame.keys)
+            yield _SKIPS[code - len(_ITEMS)](*next(words), place)

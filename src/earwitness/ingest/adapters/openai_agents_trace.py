@@ -126,7 +126,7 @@ class _Reader:
     def _told(self, trace: str) -> Told:
         spans = self._spool.of([trace])
         head, place = self._heads.get(trace, (None, spans[0].place))
-        return Told(list(together(tell_trace(spans, head), chain((place,), (span.place for span in spans)))), {})
+        return Told(together(tell_trace(spans, head), chain((place,), (span.place for span in spans))), {})
 
     def _unfinished(self) -> Iterator[Emit]:
         """Spans that began and whose end is not in the record."""

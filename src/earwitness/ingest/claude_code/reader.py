@@ -87,7 +87,7 @@ class Reader:
             yield self.sessions.pop(next(iter(self.sessions)))
 
     def _told(self, session: Session) -> Told:
-        return Told(list(together(self._tell(session), session.places())), {})
+        return Told(together(self._tell(session), session.places()), {})
 
     def _tell(self, session: Session) -> Iterator[Emit]:
         for key, place, file in session.shelved:

@@ -1,9 +1,10 @@
 """The reader of every container of spans: puts spans aside as they come, tells run by run at the end."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from earwitness.ingest.boundary import together
-from earwitness.ingest.record import Context, Emit, Made, Record, Skip
+from earwitness.ingest.record import Context, Emit, Made, Place, Record, Skip
 from earwitness.ingest.spans.callids import CallIds, calls_of
 from earwitness.ingest.spans.links import Found, Links, Run
 from earwitness.ingest.spans.span import Span
@@ -56,12 +57,12 @@ class SpanReader:
             runs, linked = self.links.runs(self.spool)
             known = set()
             for run, told in tell_all(runs, self._told, jobs_for(self.spool.size, self.context.jobs)):
-                self.calls.note(run.id, told.keys)
                 for emit in told.emits:
                     yield emit
                     if type(emit) is Made and type(emit.item) is Trace:
                         known.add(run.id)
                         yield from _joined(run)
+                self.calls.note(run.id, told.keys)
         yield from (_link(a, b, kind, found) for a, b, kind, found in linked if {a, b} <= known)
         for a, b, n, place in self.calls.shared():
             if {a, b} <= known:
@@ -69,19 +70,18 @@ class SpanReader:
 
     def _told(self, run: Run) -> Told:
         spans, copies = self.spool.sorted_out(run.traces)
-        emits: list[Emit] = [Skip("duplicate", "another record of the same span is told", c.place) for c in copies]
-        told = Told(emits, {})
-        emits.extend(together(self._tell(run, spans, told), (s.place for s in spans)))
-        return told
+        keys: dict[str, Place] = {}
+        again = (Skip("duplicate", "another record of the same span is told", c.place) for c in copies)
+        return Told(chain(again, together(self._tell(run, spans, keys), (s.place for s in spans))), keys)
 
-    def _tell(self, run: Run, spans: list[Span], told: Told) -> Iterator[Emit]:
+    def _tell(self, run: Run, spans: list[Span], keys: dict[str, Place]) -> Iterator[Emit]:
         def parent_of(span: Span) -> tuple[str, str] | None:
             called = None if span.parent_id else run.calls.get((span.trace_id, span.span_id))
             return self.links.parent_of(span) or called
 
         tree = build(unified(spans, parent_of), run.after)
         try:
-            told.keys.update(calls_of(tree))
+            keys.update(calls_of(tree))
             yield from tell_tree(tree, run.id, self.links.knows)
         finally:
             take_down(tree)
