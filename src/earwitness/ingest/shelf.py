@@ -130,7 +130,7 @@ class Integers:
 
     def __init__(self) -> None:
         self.latest = array("q")
-        self._keys = list[Key]()
+        self._keys: list[Key] = []
         self._shelf: Shelf | None = None
 
     def extend(self, numbers: Iterable[int]) -> None:

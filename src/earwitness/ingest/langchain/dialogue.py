@@ -55,7 +55,7 @@ class Dialogue:
         self._words = array("q")  # their events
         self._heard = bytearray()  # whether they did
         self._unsent = Groups()
-        self._backs = Tape[tuple[int, str | None, str, int]]()
+        self._backs: Tape[tuple[int, str | None, str, int]] = Tape()
         self._crowd = Index()  # who else was shown a message that many were shown
         self._rests = 0
         self.changed = Changed(self.ledger, self.calls, told)
