@@ -18,6 +18,11 @@ _OPEN, _CLOSE = "([{", ")]}"
 _PLAIN = re.compile(r"""'[ -&(-\[\]-~]*'|"[ !#-\[\]-~]*\"""")
 # A field that holds such a text or nothing, with what follows it.
 _EASY = re.compile(r"""(\w+)=(?:'([ -&(-\[\]-~]*+)'|"([ !#-\[\]-~]*+)"|(\{\}|\[\]))(?: |\Z)""")
+# One that holds brackets, no more than three deep, without escapes in the texts between them.
+_FLAT = r"""[^(\[{}\])'"]++|'[^'\\]*+'|"[^"\\]*+\""""
+_ONE = rf"[(\[{{](?:{_FLAT})*+[}}\])]"
+_TWO = rf"[(\[{{](?:{_FLAT}|{_ONE})*+[}}\])]"
+_NESTED = re.compile(rf"(\w+)=([(\[{{](?:{_FLAT}|{_TWO})*+[}}\])])(?: |\Z)")
 # A quoted text, which may lack its end; a bracket; a blank.
 _MARK = re.compile(r"""'(?:[^'\\]++|\\.)*+\\?+(?:'|\Z)|"(?:[^"\\]++|\\.)*+\\?+(?:"|\Z)|[(\[{}\]) ]""", re.DOTALL)
 
@@ -42,6 +47,9 @@ def _message(text: str) -> dict[str, Any] | None:
         if match := _EASY.match(text, at):
             name, single, double, brackets = match.groups()
             fields[name] = _EMPTY[brackets]() if brackets else double if single is None else single
+            at = match.end()
+        elif match := _NESTED.match(text, at):
+            fields[match[1]] = _expression(match[2])
             at = match.end()
         elif match := _FIELD.match(text, at):
             end = _end(text, at)
