@@ -22,6 +22,7 @@ from earwitness.ingest.langchain.index import Groups, Index
 from earwitness.ingest.langchain.messages import Call, Msg
 from earwitness.ingest.loader import Loader
 from earwitness.ingest.record import Made, Place, Record, Source
+from earwitness.ingest.spans import texts
 from earwitness.schema.case import Case
 from earwitness.schema.model import Event, Loss, Sighting, Trace
 
@@ -186,6 +187,7 @@ def test_a_long_thread_of_updates_holds_little_of_each_message(monkeypatch: pyte
     for module, name, value in (
         *((book, "_PAGE", 64), (book, "_AT_HAND", 2), (shelf, "_BLOCK", 1 << 14)),
         *((index, "_RECENT", 500), (index, "_BUCKETS", 256), (index, "_LAST", 255)),
+        (texts, "_REMEMBERED", -1),  # a few thousand fingerprints of any trace are remembered besides
     ):
         monkeypatch.setattr(module, name, value)
     with Case() as case:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from earwitness.ingest.record import Place
@@ -11,7 +12,6 @@ from earwitness.ingest.tale import USER, Tale, named, said
 from earwitness.schema.model import Delivery
 
 HANDOFF, DONE = "Handoff", "complete_task"
-_NOWHERE = Place(0, 0, 0)
 _KEYS = {"agent", "function", "arguments", "result", "is_streaming"}
 
 
@@ -26,7 +26,6 @@ class Call:
         arguments: as text.
         result: as text, or None.
         place: of the record.
-        likeness: the same for the records of one call in files of different kinds.
         summary: of a task that an agent completed; for the user.
         handoff: whether it passes the turn on, and nothing else.
         number: of the call in its run, in the order in which calls ended.
@@ -41,13 +40,17 @@ class Call:
     arguments: str
     result: str | None
     place: Place
-    likeness: tuple[str, bytes]
     summary: str | None = None
     handoff: bool = False
     number: int = 0
     inside: list["Call"] = field(default_factory=list)
     twin: str | None = None
     answered: bool = False
+
+    @cached_property
+    def likeness(self) -> tuple[str, bytes]:
+        """The same for the records of one call in files of different kinds; where there is one file nobody asks."""
+        return call_key(self.tool, self.arguments)
 
 
 @dataclass(frozen=True)
@@ -71,15 +74,13 @@ def call_of(value: dict[str, Any], place: Place) -> Call:
     plugin, _, function = value["function"].partition("-")
     agent, arguments = plugin == function, as_text(value["arguments"])
     summary = summary_of(arguments) if (plugin, function) == (HANDOFF, DONE) else None
-    tool = plugin if agent else value["function"]
     return Call(
         caller=named(value["agent"]),
-        tool=tool,
+        tool=plugin if agent else value["function"],
         agent=agent,
         arguments=arguments,
         result=said(value["result"]),
         place=place,
-        likeness=call_key(tool, arguments),
         summary=summary,
         handoff=plugin == HANDOFF and summary is None,
     )
@@ -87,7 +88,10 @@ def call_of(value: dict[str, Any], place: Place) -> Call:
 
 def is_handoff(value: dict[str, Any]) -> bool:
     """Whether the call of a record passes the turn on, and nothing else."""
-    return value["function"].startswith(f"{HANDOFF}-") and call_of(value, _NOWHERE).handoff
+    plugin, dash, function = value["function"].partition("-")
+    if plugin != HANDOFF or not dash:
+        return False
+    return function != DONE or summary_of(as_text(value["arguments"])) is None
 
 
 def summary_of(arguments: str) -> str | None:
@@ -154,7 +158,7 @@ class Calls:
         """
         agents = agents | {call.tool for call in self.all if call.agent}
         waiting: dict[tuple[str, bytes], deque[Call]] = {}
-        for call in self.all:
+        for call in self.all if asked else ():
             waiting.setdefault(call.likeness, deque()).append(call)
         for one in asked:
             same = waiting.get(call_key(one.tool, one.arguments), deque())

@@ -134,6 +134,8 @@ def whole_messages(files: list[list[Heard]]) -> tuple[list[Heard], list[Skip]]:
 
 def merged(files: list[list[T]], key: Callable[[T], Hashable]) -> tuple[list[T], list[T]]:
     """One order of what several files tell of the same, and the copies: what is new stands after what it followed."""
+    if len(files) == 1:  # as mostly
+        return list(files[0]), []
     order: list[T] = []
     marks: list[Hashable] = []
     copies: list[T] = []

@@ -33,6 +33,8 @@ from earwitness.ingest.writer import Writer
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress, silent
 
+# So many kinds of records of a source are remembered, of adapters that are asked no later than this.
+_KINDS, _SURE = 1000, 50
 _SOURCE = attrgetter("place.source")
 
 
@@ -188,6 +190,7 @@ class Router:
         self._last: Adapter | None = None
         self._split: Callable[[Record], Iterable[Record]] | None = None
         self._reader: Guarded | None = None
+        self._known: dict[tuple[str, ...], Adapter] = {}  # by the keys of records
         self.owner: Adapter | None = None  # of text, in which a line alone does not say what it is of
 
     def take(self, chunk: Block | Record | Skip | Large) -> None:
@@ -283,7 +286,19 @@ class Router:
             return mapped
         if self.owner:
             return self.owner
-        return last if last and fits(last, value) else adapter_for(value)
+        return last if last and fits(last, value) else self._find(value)
+
+    def _find(self, value: Any) -> Adapter | None:
+        """The one that took a record of these keys before, if it fits: where kinds alternate, asking all is dear."""
+        keys = tuple(value) if type(value) is dict else ()
+        known = self._known.get(keys)
+        if known and fits(known, value):
+            return known
+        found = adapter_for(value)
+        # What is asked late is sure of little: the next record of these keys may be another's.
+        if found and keys and getattr(found, "PRIORITY", _SURE) <= _SURE and len(self._known) < _KINDS:
+            self._known[keys] = found
+        return found
 
     def _take_unknown(self, record: Record) -> None:
         """A batch of objects that nobody knows as a batch is taken as its objects."""

@@ -42,9 +42,15 @@ def read_alike(text: str) -> Any:
     if not text.startswith(("{", "[")) or not _ALIKE.fullmatch(text):
         return None
     try:
-        return _JSON.decode(_TOKENS.sub(lambda m: _JSON_OF.get(m[0]) or _quoted(m[0]), text))
+        return _JSON.decode(_as_json(text))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
+
+
+def _as_json(text: str) -> str:
+    if '"' in text or "True" in text or "False" in text or "None" in text:
+        return _TOKENS.sub(lambda m: _JSON_OF.get(m[0]) or _quoted(m[0]), text)
+    return text.replace("'", '"')
 
 
 def _quoted(text: str) -> str:

@@ -9,6 +9,9 @@ from earwitness.ingest import adapters
 from earwitness.ingest.adapters import canonical
 from earwitness.ingest.record import Adapter
 
+# What a test may raise over a value of a strange shape.
+_STUMBLES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
+
 
 @cache
 def find_adapters() -> tuple[Adapter, ...]:
@@ -28,7 +31,7 @@ def fits(adapter: Adapter, value: Any) -> bool:
     """Whether an adapter knows a record. A test that stumbles over a strange value does not know it."""
     try:
         return adapter.sniff(value)
-    except (TypeError, ValueError, LookupError, AttributeError, RecursionError):
+    except _STUMBLES:
         return False
 
 
@@ -36,7 +39,13 @@ def adapter_for(value: Any) -> Adapter | None:
     """The first adapter that knows the record. The program's own format is asked before the others are even loaded."""
     if fits(canonical.ADAPTER, value):
         return canonical.ADAPTER
-    return next((a for a in find_adapters() if fits(a, value)), None)
+    for adapter in find_adapters():  # not by `fits`: where records of two adapters alternate, all are asked each time
+        try:
+            if adapter.sniff(value):
+                return adapter
+        except _STUMBLES:
+            continue
+    return None
 
 
 def pieces_of(value: Any) -> frozenset[str]:

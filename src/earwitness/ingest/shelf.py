@@ -21,6 +21,7 @@ _OBJECT, _BLOCK, _BLOCK_NUMBERS = 300, 1 << 20, 1 << 17
 # Texts that take no more than the number by which they would be found; bits for the length of a text in such a number,
 # which has 64 of them as long as the texts take less than 4 GB.
 _SHORT, _SIZE_BITS = 24, 32
+_SIZE = (1 << _SIZE_BITS) - 1
 # So much is read at once: of values in order, and of one that stands elsewhere.
 _AHEAD, _NEAR = 64 << 10, 4 << 10
 
@@ -129,7 +130,7 @@ class Integers:
 
     def __init__(self) -> None:
         self.latest = array("q")
-        self._keys = list[Key]()
+        self._keys: list[Key] = []
         self._shelf: Shelf | None = None
 
     def extend(self, numbers: Iterable[int]) -> None:
@@ -175,14 +176,14 @@ class Texts:
             return text
         if self._shelf is None:
             self._shelf = Shelf()
-        start, size = self._shelf.put(text)
-        return start << _SIZE_BITS | size
+        raw = text.encode("utf-8", "surrogatepass")
+        return self._shelf.put_bytes(raw) << _SIZE_BITS | len(raw)
 
     def text(self, kept: str | int) -> str:
         """The text of what `keep` gave."""
         if isinstance(kept, str) or self._shelf is None:
             return str(kept)
-        return str(self._shelf.get((kept >> _SIZE_BITS, kept & (1 << _SIZE_BITS) - 1)))
+        return self._shelf.get_bytes(kept >> _SIZE_BITS, kept & _SIZE).decode("utf-8", "surrogatepass")
 
 
 class Aside:

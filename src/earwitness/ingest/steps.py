@@ -40,7 +40,7 @@ class Steps:
     def __init__(self, trace: Trace, at: At, first: int = 0) -> None:
         self.trace = trace.id
         # What was said, by whom, in which event: those who come later are shown it.
-        self.history = Tape[tuple[str | None, str, str | None]]()
+        self.history: Tape[tuple[str | None, str, str | None]] = Tape()
         self._out: list[Emit] = [Made(trace, at.place)]
         self._seq = first
         self._names = Counts()

@@ -23,6 +23,7 @@ from earwitness.schema.times import to_nanos
 _NO_PARENT = ("", "undefined", "0", "null")
 _DROPPED = "This value has been dropped because this span's size exceeds"
 _IMAGES = ("[image omitted: too large]", "([IMAGE DETECTED])")
+_HOLDERS = frozenset({"data", "spans", "attributes"})
 _CONTENT = ("messages", "value", "documents")
 # Of a verdict; numbers alone say nothing of what was judged.
 _WORDS = ("categorical_value", "text_value", "json_value", "reasoning")
@@ -35,6 +36,8 @@ class _DatadogLlmobs:
     PIECES = ("/data", "/spans")
 
     def sniff(self, value: Any) -> bool:
+        if not isinstance(value, dict) or _HOLDERS.isdisjoint(value):  # as most records are
+            return False
         return next(_rows(value, Place(0, 0, 0)), None) is not None
 
     def split(self, record: Record) -> Iterator[Record]:

@@ -195,7 +195,7 @@ class Calls:
 
     def payload(self, text: str) -> Asked | None:
         """The call whose words an agent was given."""
-        number = self._payloads.get(fingerprint(text))
+        number = self._payloads.get(fingerprint(text)) if self._payloads else None
         return None if number is None else self.all[number]
 
     def land(self) -> None:

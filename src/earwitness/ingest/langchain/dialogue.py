@@ -14,7 +14,7 @@ from earwitness.ingest.langchain.calls import Calls
 from earwitness.ingest.langchain.changed import Changed
 from earwitness.ingest.langchain.drafts import Asked, Said
 from earwitness.ingest.langchain.index import Groups, Index
-from earwitness.ingest.langchain.known import Known, text_key
+from earwitness.ingest.langchain.known import Known, early_key
 from earwitness.ingest.langchain.ledger import USER, Ledger
 from earwitness.ingest.langchain.messages import Msg
 from earwitness.ingest.record import Place
@@ -49,13 +49,13 @@ class Dialogue:
         self.calls = Calls(self.ledger)
         self.request: str | None = None
         self.said = Book(Said)
-        self.known = Known(self.said, self.calls.results)
+        self.known = Known(self.said, self.ledger.texts, self.calls.results)
         self.returned: set[str] = set()
         self._open = array("q")  # messages whose hearers may still show
         self._words = array("q")  # their events
         self._heard = bytearray()  # whether they did
         self._unsent = Groups()
-        self._backs = Tape[tuple[int, str | None, str, int]]()
+        self._backs: Tape[tuple[int, str | None, str, int]] = Tape()
         self._crowd = Index()  # who else was shown a message that many were shown
         self._rests = 0
         self.changed = Changed(self.ledger, self.calls, told)
@@ -139,7 +139,7 @@ class Dialogue:
         calls = tuple(call.id for call in msg.calls)
         says = bool(msg.text.strip() or calls or msg.call_id or msg.thoughts or msg.hosted)
         kept = self.ledger.texts.keep(msg.text)
-        said = Said(msg.role, msg.name, bool(msg.id), calls, says, msg.back, author, place, kept, text_key(msg))
+        said = Said(msg.role, msg.name, bool(msg.id), calls, says, msg.back, author, place, kept, early_key(msg))
         said.source = msg.source == "summarization"
         said.spelt, said.before = hash(msg.text), not anew and self.changed.is_before(msg)
         number = self.said.append(said)
@@ -166,8 +166,7 @@ class Dialogue:
         if viewer:
             self._show(number, viewer, kind, said.place, time)
         else:
-            rest: dict[str, Any] = {"time": time, "kept": said.kept}
-            said.unseen = self.ledger.sighting(None, kind, msg.text, said.place, **rest)
+            said.unseen = self.ledger.sighting(None, kind, msg.text, said.place, time=time, kept=said.kept)
 
     def _is_shown(self, said: Said, number: int, viewer: str) -> bool:
         """Whether a message was shown to somebody before; from now on it was."""
@@ -237,7 +236,8 @@ class Dialogue:
             kept=said.kept,
         )
         if not beside:
-            self._unsent.put(fingerprint(msg.text), number)
+            if self._unsent.asked:
+                self._unsent.put(fingerprint(msg.text), number)
             self._open.append(number)
             self._words.append(said.draft)
             self._heard.append(False)

@@ -62,7 +62,7 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
         calls: the ids of its calls.
         says: whether it holds anything at all.
         kept: its text, as `Texts` gave it.
-        key: by which it is found if it has no id.
+        key: by which it is found if it has no id; None where role and text say it.
         draft: the number of the event of its text.
         thoughts: the numbers of the events of its reasoning.
         shown: who knows it, if not many do.
@@ -84,7 +84,7 @@ class Said(msgspec.Struct, array_like=True, eq=False, gc=False):
     author: str | None
     place: Place
     kept: str | int
-    key: int
+    key: int | None
     draft: int | None = None
     thoughts: tuple[int, ...] = ()
     shown: tuple[str, ...] = ()

@@ -27,6 +27,9 @@ class Index:
         self._recent: dict[Hashable, int] = {}
         self._buckets: list[bytearray] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._recent or self._buckets)
+
     def get(self, key: Hashable) -> int | None:
         """The number that was put last for a key."""
         number = self._recent.get(key)
@@ -66,6 +69,11 @@ class Groups:
 
     def __init__(self) -> None:
         self._known: dict[int, deque[int]] | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether any were asked for: until then none need be put."""
+        return self._known is not None
 
     def put(self, key: Hashable, number: int) -> None:
         """Put a number behind the others of a key."""

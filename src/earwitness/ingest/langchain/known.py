@@ -4,6 +4,7 @@ from earwitness.ingest.langchain.book import Book
 from earwitness.ingest.langchain.drafts import Said
 from earwitness.ingest.langchain.index import Index
 from earwitness.ingest.langchain.messages import Msg
+from earwitness.ingest.shelf import Texts
 from earwitness.ingest.spans.texts import fingerprint
 
 
@@ -12,11 +13,12 @@ class Known:
 
     Args:
         said: the messages.
+        texts: what they say.
         results: numbers of messages that answer calls, by the id of the call; shared with the calls.
     """
 
-    def __init__(self, said: Book[Said], results: Index) -> None:
-        self._said = said
+    def __init__(self, said: Book[Said], texts: Texts, results: Index) -> None:
+        self._said, self._texts_of = said, texts
         self._results = results
         self._by_id = Index()
         self._versions = Index()
@@ -51,7 +53,7 @@ class Known:
         if msg.call_id and msg.role == "tool":
             self._results.put(msg.call_id, number)
         if self._by_text is not None:
-            self._enter(self._by_text, self._said[number].key, number)
+            self._enter(self._by_text, self._key(self._said[number]), number)
 
     def _enter(self, texts: Index, key: int, number: int) -> None:
         """The latest message of a text is the one that is found."""
@@ -62,8 +64,11 @@ class Known:
         if self._by_text is None:
             self._by_text = Index()
             for number, said in enumerate(self._said):
-                self._enter(self._by_text, said.key, number)
+                self._enter(self._by_text, self._key(said), number)
         return self._by_text
+
+    def _key(self, said: Said) -> int:
+        return _keyed(said.role, self._texts_of.text(said.kept)) if said.key is None else said.key
 
     def version(self, msg: Msg) -> int | None:
         """The message of an id that says what this one says; a later one of that id may say something else."""
@@ -91,7 +96,16 @@ def text_key(msg: Msg) -> int:
     """The same for messages that say the same: their text, or where there is none their calls."""
     silent = not msg.text.strip()
     calls = "".join(c.id or c.name + c.arguments for c in msg.calls) if silent else ""
-    return hash((msg.role + (msg.call_id or ""), fingerprint(msg.text), calls))
+    return _keyed(msg.role + (msg.call_id or ""), msg.text, calls)
+
+
+def early_key(msg: Msg) -> int | None:
+    """The same, unless it follows from role and text: in most traces all messages have ids, and nobody asks for it."""
+    return None if msg.id and not msg.call_id and msg.text.strip() else text_key(msg)
+
+
+def _keyed(of: str, text: str, calls: str = "") -> int:
+    return hash((of, fingerprint(text), calls))
 
 
 def _fits(said: Said, msg: Msg) -> bool:

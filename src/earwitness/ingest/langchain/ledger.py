@@ -44,12 +44,12 @@ class Ledger:
         self.actors: dict[str, tuple[ActorKind, str]] = {}
         self.aliases: dict[str, str] = {}
         self.texts = Texts()
-        self.losses = Counter[tuple[LossKind, Channel | None, str]]()
+        self.losses: Counter[tuple[LossKind, Channel | None, str]] = Counter()
         self._seq = 0
         self._ids = Index()
         self._hidden = array("q")  # drafts whose contents are not whole
         self._used: set[Channel] = set()
-        self._named = Counter[str]()  # how many drafts name a sender or a recipient
+        self._named: Counter[str] = Counter()  # how many drafts name a sender or a recipient
         self._outcomes: dict[tuple[str, To, Channel | None, bool], int] = {}
         self._settled = array("q")  # drafts whose outcome shows at the end
         self._how = array("q")  # and the numbers of the outcomes

@@ -211,13 +211,15 @@ _remembered = lru_cache(maxsize=1024)(_taken_apart)
 
 
 def _role(value: dict[str, Any]) -> str | None:
-    told = [name.lower() for key in _CLASSES if isinstance(name := value.get(key), str)]
-    for name in told:
-        if name in _ROLES:
-            return _ROLES[name]
-    if told:
-        return None
-    if "response_metadata" not in value and "tool_call_id" not in value:
+    told = False
+    for key in _CLASSES:
+        name = value.get(key)
+        if isinstance(name, str):
+            told = True
+            role = _ROLES.get(name) or _ROLES.get(name.lower())
+            if role:
+                return role
+    if told or ("response_metadata" not in value and "tool_call_id" not in value):
         return None
     # The `str` of a message does not say its class; its fields do.
     return "tool" if "tool_call_id" in value else "ai" if "tool_calls" in value else "human"

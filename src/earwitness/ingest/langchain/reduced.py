@@ -21,7 +21,7 @@ class Reduced:
 
     def __init__(self) -> None:
         self._texts = Texts()
-        self._waiting = Tape[tuple[str, list[_Part], str | int]]()  # until one is asked for, which may never be
+        self._waiting: Tape[tuple[str, list[_Part], str | int]] = Tape()  # until one is asked for, which may never be
         self._writes: dict[str, dict[_Part, list[_Write]]] | None = None
 
     def wrote(self, key: str, value: Any, text: str) -> None:

@@ -16,6 +16,13 @@ _EMPTY: dict[str, type[dict[str, Any]] | type[list[Any]]] = {"{}": dict, "[]": l
 _OPEN, _CLOSE = "([{", ")]}"
 # A quoted text that says what it holds: printable ASCII without escapes.
 _PLAIN = re.compile(r"""'[ -&(-\[\]-~]*'|"[ !#-\[\]-~]*\"""")
+# A field that holds such a text or nothing, with what follows it.
+_EASY = re.compile(r"""(\w+)=(?:'([ -&(-\[\]-~]*+)'|"([ !#-\[\]-~]*+)"|(\{\}|\[\]))(?: |\Z)""")
+# One that holds brackets, no more than three deep, without escapes in the texts between them.
+_FLAT = r"""[^(\[{}\])'"]++|'[^'\\]*+'|"[^"\\]*+\""""
+_ONE = rf"[(\[{{](?:{_FLAT})*+[}}\])]"
+_TWO = rf"[(\[{{](?:{_FLAT}|{_ONE})*+[}}\])]"
+_NESTED = re.compile(rf"(\w+)=([(\[{{](?:{_FLAT}|{_TWO})*+[}}\])])(?: |\Z)")
 # A quoted text, which may lack its end; a bracket; a blank.
 _MARK = re.compile(r"""'(?:[^'\\]++|\\.)*+\\?+(?:'|\Z)|"(?:[^"\\]++|\\.)*+\\?+(?:"|\Z)|[(\[{}\]) ]""", re.DOTALL)
 
@@ -35,27 +42,36 @@ def parse_repr(text: str) -> Any:
 
 def _message(text: str) -> dict[str, Any] | None:
     fields: dict[str, Any] = {}
-    for piece in _pieces(text):
-        match = _FIELD.match(piece)
-        if not match:
+    at = 0
+    while at < len(text):
+        if match := _EASY.match(text, at):
+            name, single, double, brackets = match.groups()
+            fields[name] = _EMPTY[brackets]() if brackets else double if single is None else single
+            at = match.end()
+        elif match := _NESTED.match(text, at):
+            fields[match[1]] = _expression(match[2])
+            at = match.end()
+        elif match := _FIELD.match(text, at):
+            end = _end(text, at)
+            fields[match[1]] = _expression(text[match.end() : end])
+            at = end + 1
+        else:
             return None
-        fields[match[1]] = _expression(piece[match.end() :])
     return fields if isinstance(fields.get("content", fields.get("generations")), str | list) else None
 
 
-def _pieces(text: str) -> list[str]:
-    """The text cut at blanks that stand outside of quotes and brackets."""
-    pieces, start, depth = [], 0, 0
-    for match in _MARK.finditer(text):
+def _end(text: str, at: int) -> int:
+    """Where a field ends: at a blank that stands outside of quotes and brackets, or with the text."""
+    depth = 0
+    for match in _MARK.finditer(text, at):
         mark = match[0]
         if mark in _OPEN:
             depth += 1
         elif mark in _CLOSE:
             depth -= 1
         elif mark == " " and depth == 0:
-            pieces.append(text[start : match.start()])
-            start = match.end()
-    return [*pieces, text[start:]]
+            return match.start()
+    return len(text)
 
 
 def _expression(text: str) -> Any:

@@ -36,6 +36,40 @@ def kind_of(row: Any) -> str | None:
     return "value" if isinstance(row.get("channel"), str) and "version" in row and "blob" in row else None
 
 
+class _Values:
+    """Values that are kept apart from their checkpoints: by namespace, channel and version.
+
+    It knows nothing of the rows, for what stands in a circle takes time and space to be found by the collector.
+    """
+
+    def __init__(self) -> None:
+        self.shelf = Shelf()
+        self._all: dict[tuple[str, str, str], tuple[Key, Place]] = {}
+
+    def put(self, key: tuple[str, str, str], value: Any, place: Place) -> bool:
+        """Put a value aside; False if it is there."""
+        if key in self._all:
+            return False
+        self._all[key] = self.shelf.put(value), place
+        return True
+
+    def places(self) -> Iterator[Place]:
+        """Where they stand."""
+        return (place for _, place in self._all.values())
+
+    def filled(self, value: Any) -> Any:
+        """A checkpoint with its values put in, where they are kept apart."""
+        ns, state = value["config"]["configurable"]["checkpoint_ns"], value["checkpoint"]
+        versions = state.get("channel_versions")
+        for channel, version in versions.items() if self._all and isinstance(versions, dict) else ():
+            shelved = self._all.get((ns, channel, str(version)))
+            if shelved and channel not in state["channel_values"]:
+                found = self.shelf.get(shelved[0])
+                if found is not None:
+                    state["channel_values"][channel] = found
+        return value
+
+
 @dataclass
 class Saved:
     """The rows of one thread.
@@ -47,11 +81,10 @@ class Saved:
     place: Place
     rows: Checkpoints = field(init=False)
     lost: dict[LossKind, int] = field(default_factory=dict)
-    _values: dict[tuple[str, str, str], tuple[Key, Place]] = field(default_factory=dict)
-    _shelf: Shelf = field(default_factory=Shelf)
+    _values: _Values = field(default_factory=_Values)
 
     def __post_init__(self) -> None:
-        self.rows = Checkpoints(self.place, self._filled)
+        self.rows = Checkpoints(self.place, self._values.filled)
 
     def add(self, kind: str, record: Record) -> Skip | None:
         """Put a row aside; what is said of one that cannot be."""
@@ -87,22 +120,7 @@ class Saved:
 
     def _value(self, row: dict[str, Any], value: Any, place: Place) -> bool:
         key = (row["checkpoint_ns"], row["channel"], str(row["version"]))
-        if key in self._values:
-            return False
-        self._values[key] = self._shelf.put(value), place
-        return True
-
-    def _filled(self, value: Any) -> Any:
-        """A checkpoint with its values put in, where they are kept apart."""
-        ns, state = value["config"]["configurable"]["checkpoint_ns"], value["checkpoint"]
-        versions = state.get("channel_versions")
-        for channel, version in versions.items() if self._values and isinstance(versions, dict) else ():
-            shelved = self._values.get((ns, channel, str(version)))
-            if shelved and channel not in state["channel_values"]:
-                found = self._shelf.get(shelved[0])
-                if found is not None:
-                    state["channel_values"][channel] = found
-        return value
+        return self._values.put(key, value, place)
 
     def told(self, trace: str, thread: str) -> Iterator[Emit]:
         """The trace; what fails here costs no other."""
@@ -110,7 +128,7 @@ class Saved:
 
     def _places(self) -> Iterator[Place]:
         yield from self.rows.places()
-        yield from (place for _, place in self._values.values())
+        yield from self._values.places()
 
     def _tell(self, trace: str, thread: str) -> Iterator[Emit]:
         """What could not be read is a part of the trace."""
@@ -121,4 +139,4 @@ class Saved:
 
     def close(self) -> None:
         """Give the space back."""
-        self._shelf.close()
+        self._values.shelf.close()

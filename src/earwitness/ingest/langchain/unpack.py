@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -20,8 +20,9 @@ from earwitness.ingest.pyrepr import read_repr
 _BUILT = range(6)
 _ARRAY, _SNAPSHOT = 6, 7
 _DEPTH = 32
+# Of values that JSON has, too.
+_SIMPLE = frozenset({str, int, float, bool, type(None)})
 _NAMED_PARTS = {("langgraph.types", "Send"): ("node", "arg")}
-_HEX = re.compile(r"(?:\\x)?((?:[0-9a-fA-F]{2})+)")
 _REPR = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 # How somebody shortened bytes when writing them down.
 _CUT = re.compile(r"(?:\.\.\.|…)")
@@ -109,9 +110,18 @@ def _octets(numbers: list[Any]) -> bytes:
         raise UnpackError("a list that is no bytes") from None
 
 
+def _of_hex(digits: str) -> bytes | None:
+    if not digits.isalnum():  # what reads hex passes over white space
+        return None
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        return None
+
+
 def _spelled(text: str) -> bytes:
-    if match := _HEX.fullmatch(text):
-        return bytes.fromhex(match[1])
+    if (found := _of_hex(text.removeprefix("\\x"))) is not None:
+        return found
     if _REPR.fullmatch(text):
         found = read_repr(text)
         if isinstance(found, bytes):
@@ -133,7 +143,12 @@ def _msgpack(stored: Any) -> Any:
 
 
 def _unpacked(data: Any, depth: int) -> Any:
-    return msgspec.msgpack.Decoder(ext_hook=partial(_extension, depth)).decode(data)
+    return _decoder(depth).decode(data)
+
+
+@cache
+def _decoder(depth: int) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(ext_hook=partial(_extension, depth))
 
 
 def _extension(depth: int, code: int, data: memoryview) -> Any:
@@ -162,12 +177,15 @@ def _given(module: Any, name: Any, given: Any) -> Any:
 def plain_data(value: Any) -> Any:
     """As JSON would have it: keys are text, and so are bytes and moments."""
     if isinstance(value, dict):
-        return {k if isinstance(k, str) else str(k): plain_data(v) for k, v in value.items()}
+        return {
+            k if type(k) is str else str(k): v if type(v) in _SIMPLE else plain_data(v)  # most are
+            for k, v in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [plain_data(v) for v in value]
+        return [v if type(v) in _SIMPLE else plain_data(v) for v in value]
     if isinstance(value, bytes):
         return _text(value)
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+    return value if type(value) in _SIMPLE else str(value)
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
