@@ -130,7 +130,7 @@ class Context(Protocol):
         """Its name without endings, and without folders where no other folder of the import holds that name."""
         ...
 
-    def claim(self, *key: str) -> bool:
+    def claim(self, *key: str | bytes) -> bool:
         """True the first time `key` is claimed in this import; False says it is a duplicate."""
         ...
 
