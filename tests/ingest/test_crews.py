@@ -261,9 +261,8 @@ def test_whether_a_codex_record_says_something_shows_without_taking_it_apart(kin
     payloads = [{"type": sort, "content": "words"} for sort in sorts]
     payloads += [{"user_instructions": text} for text in ("", "be kind")]
     for payload in (*payloads, "no object"):
-        record = {"type": kind, "timestamp": "2026-01-01", "payload": payload}
-        items = items_of(record, HERE)
-        assert says(record) == (None if items is None else bool(items))
+        items = items_of(kind, "2026-01-01", payload, HERE)
+        assert says(kind, payload) == (None if items is None else bool(items))
 
 
 def test_a_codex_sub_agent_joins_the_thread_that_spawned_it(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ A row of a trace or of an actor alone says nothing of what a record holds.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -65,9 +66,9 @@ class Accounts:
         if place is self._latest or not _tells(emit):
             return
         self._latest = place
-        keys: tuple[int, ...] = (_key(place, ""),)
-        if self._pointed and place.pointer:  # the record may be a part of an envelope, and the item of a part of it
-            keys += tuple(_key(place, pointer) for pointer in _upwards(place.pointer))
+        key = hash((place[4], place[0], place[1]))
+        # The record may be a part of an envelope, and the item of a part of it.
+        keys = (key, *[key ^ mark for mark in _marks(place[3])]) if self._pointed and place[3] else (key,)
         if keys != self._keys:
             self._keys = keys
             self._told.extend(keys)
@@ -111,5 +112,11 @@ def _upwards(pointer: str) -> Iterator[str]:
         pointer = pointer.rpartition("/")[0]
 
 
+@lru_cache(maxsize=4096)
+def _marks(pointer: str) -> tuple[int, ...]:
+    """What tells a pointer and those above it from others: they are the same for many records."""
+    return tuple(map(hash, _upwards(pointer)))
+
+
 def _key(place: Place, pointer: str) -> int:
-    return hash((place[4], place[0], place[1], pointer))
+    return hash((place[4], place[0], place[1])) ^ hash(pointer)

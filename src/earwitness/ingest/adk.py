@@ -74,26 +74,25 @@ class AdkReader:
         for trace in self._owned.get(value["owner"], ()):
             self._session(trace, place).states.append((state, place.at("/state")))
 
-    def _event(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
-        event, hidden = spoken(value["event"]), value.get("hidden", False)
+    def _event(self, value: dict[str, Any], place: Place) -> Iterable[Emit]:
+        event = spoken(value["event"])
         author, run = get(event, "author"), get(event, "invocationId")
         if not isinstance(author, str) or not isinstance(run, str):
-            yield Skip("unparseable", "an event without author or invocation", place)
-            return
+            return (Skip("unparseable", "an event without author or invocation", place),)
         trace = value.get("session") or event.get("session_id") or event.get("sessionId") or run
         told = self._session(str(trace), place)
         if event.get("partial"):
             told.keep_piece(event, place)
-        elif not self.context.claim("adk-event", str(event.get("id") or f"{run}/{event.get('timestamp')}")):
-            yield Skip("duplicate", "the same event was read before", place)
-        elif not parts_of(event.get("content")) and not any(means(get(event, key)) for key in MEANT[1:]):
-            yield Skip("ignored", "an event without content", place)
-        else:
-            if hidden:
-                told.hide_actions(place)
-            yield from told.drop_pieces(event)
-            told.tell(event, place)
-            yield from told.dialogue.drain()
+            return ()
+        if not self.context.claim("adk-event", str(event.get("id") or f"{run}/{event.get('timestamp')}")):
+            return (Skip("duplicate", "the same event was read before", place),)
+        if not parts_of(event.get("content")) and not any(means(get(event, key)) for key in MEANT[1:]):
+            return (Skip("ignored", "an event without content", place),)
+        if value.get("hidden"):
+            told.hide_actions(place)
+        skips = told.drop_pieces(event)
+        told.tell(event, place)
+        return [*skips, *told.dialogue.drain()]
 
     def _session(self, trace: str, place: Place) -> Session:
         if self._latest and trace == self._latest.dialogue.trace:  # mostly it goes on

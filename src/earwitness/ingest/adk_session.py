@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 from earwitness.ingest.adk_words import (
     ASKED,
     CODE,
-    FAILED,
     MEMORY,
     MEMORY_TOOLS,
+    RARE,
     SILENT,
     TRANSFER,
     WITHOUT_ACTIONS,
+    WORK,
     agents_above,
     concludes,
+    done,
     get,
     inner,
     name_of,
@@ -26,7 +28,7 @@ from earwitness.ingest.adk_words import (
     searched,
     store_of,
     text_of,
-    texts_of,
+    words_of,
 )
 from earwitness.ingest.boundary import together
 from earwitness.ingest.dialogue import USER, At, Dialogue
@@ -38,8 +40,8 @@ from earwitness.ingest.spans.texts import as_text
 from earwitness.schema.model import Delivery, Trace
 from earwitness.schema.words import Flag, Grade
 
-# The key of a part that is words alone: most are.
-_WORDS = {"text"}
+# A part of an event with its number.
+_Numbered = tuple[int, dict[str, Any]]
 
 
 class _Moving(NamedTuple):
@@ -77,12 +79,12 @@ class Session:
         """A streamed piece; the whole comes later, or never."""
         self._pieces.setdefault((get(event, "invocationId"), event["author"]), []).append((event, place))
 
-    def drop_pieces(self, event: dict[str, Any]) -> Iterator[Emit]:
+    def drop_pieces(self, event: dict[str, Any]) -> list[Emit]:
         """The whole has come."""
         if not self._pieces:
-            return
-        for _, place in self._pieces.pop((get(event, "invocationId"), event["author"]), ()):
-            yield Skip("duplicate", "a streamed piece of an event that is recorded whole", place)
+            return []
+        pieces = self._pieces.pop((get(event, "invocationId"), event["author"]), ())
+        return [Skip("duplicate", "a streamed piece of an event that is recorded whole", place) for _, place in pieces]
 
     def hide_actions(self, place: Place) -> None:
         """An event whose actions cannot be read; counted, at the place of the first."""
@@ -117,66 +119,69 @@ class Session:
     def tell(self, event: dict[str, Any], place: Place) -> None:
         """Tell an event that is whole."""
         run, author, parts = get(event, "invocationId"), event["author"], parts_of(event.get("content"))
+        rare, actions = not RARE.isdisjoint(event), done(event)
         if run != self._run:
             self.dialogue.settle(final=True)
             self._run = run
-        for agent in agents_above(event):
+        for agent in agents_above(event) if rare else ():
             self.dialogue.knows(agent)
-        self._enter(event, run, author, bool(parts))
+        self._enter(event, run, author if parts else USER, actions)
         at = At(place, event.get("timestamp"), self._turns.setdefault(run, len(self._turns) + 1))
-        self._unconfirmed = inner(event.get("actions"), "requestedToolConfirmations")
-        if author != USER:
+        self._unconfirmed = inner(actions, "requestedToolConfirmations") if actions else {}
+        if self._moving and author != USER:
             self._settle_move(author)
-        self._think(author, parts, at)
-        self._search(author, event, at)
-        last = concludes(parts)
-        if not last:
-            self._speak(author, event, parts, at)
-        for n, part in enumerate(parts):
-            if part.keys() != _WORDS:
-                self._part(author, part, At(place.at(f"/content/parts/{n}"), at.time, at.turn))
-        if last:
-            self._speak(author, event, parts, at)
-        self._act(author, event.get("actions"), at)
-        self._trouble(author, event, at)
+        self._say(author, event, parts, at)
+        if actions:
+            self._act(author, actions, at)
+        if rare:
+            self._trouble(author, event, at)
 
-    def _enter(self, event: dict[str, Any], run: str, author: str, says: bool) -> None:
+    def _enter(self, event: dict[str, Any], run: str, speaker: str, actions: dict[str, Any]) -> None:
         """Where in the session an event stands, for what others are shown of it."""
-        if says and author != USER:
-            self.dialogue.beside(author)
+        if speaker != USER:
+            self.dialogue.beside(speaker)
         branch = event.get("branch")
         self._scopes.enter(len(self.dialogue.history), run, branch if isinstance(branch, str) and branch else None)
-        undone = get(event.get("actions"), "rewindBeforeInvocationId")
+        undone = get(actions, "rewindBeforeInvocationId") if actions else None
         if isinstance(undone, str) and undone:
             self._scopes.undo(undone, len(self.dialogue.history))
 
+    def _say(self, author: str, event: dict[str, Any], parts: list[dict[str, Any]], at: At) -> None:
+        """The parts of an event; words that stand behind work are told behind it."""
+        words, thoughts = words_of(parts)
+        if not parts and event.get("output") is not None:  # of a node of a workflow that is no agent
+            words = as_text(event["output"])
+        work = [(n, part) for n, part in enumerate(parts) if not WORK.isdisjoint(part)]
+        if thoughts and author != USER:
+            self.dialogue.think(author, thoughts, at)
+        self._search(author, event, at)
+        last = concludes(parts) if work else False
+        if not last:
+            self._speak(author, event, words, work, at)
+        for n, part in work:
+            self._part(author, part, At(at.place.at(f"/content/parts/{n}"), at.time, at.turn))
+        if last:
+            self._speak(author, event, words, work, at)
+
     def _search(self, author: str, event: dict[str, Any], at: At) -> None:
         """What the provider searched by itself."""
-        done = searched(event)
-        if done is None or author == USER:
+        search = searched(event)
+        if search is None or author == USER:
             return
-        tool, queries, found = done
+        tool, queries, found = search
         call_id = f"{event.get('id') or at.place.pointer}:search"
         where = at._replace(place=at.place.at("/groundingMetadata"))
         self.dialogue.call(author, tool, as_text(queries) if queries else "", where, call_id)
         if found:
             self.dialogue.result(call_id, as_text(found), where, agent=author, tool=tool)
 
-    def _think(self, author: str, parts: list[dict[str, Any]], at: At) -> None:
-        thoughts = "\n".join(texts_of(parts, thought=True))
-        if thoughts and author != USER:
-            self.dialogue.think(author, thoughts, at)
-
-    def _speak(self, author: str, event: dict[str, Any], parts: list[dict[str, Any]], at: At) -> None:
-        text, event_id = "\n".join(texts_of(parts)), str(event.get("id") or "") or None
-        if not parts and event.get("output") is not None:  # of a node of a workflow that is no agent
-            text = as_text(event["output"])
+    def _speak(self, author: str, event: dict[str, Any], text: str, work: list[_Numbered], at: At) -> None:
         if author == USER:
             self.dialogue.request(text, at)
-        elif any(inner(p, "functionCall").get("name") == TRANSFER for p in parts):
+        elif work and any(inner(part, "functionCall").get("name") == TRANSFER for _, part in work):
             self._beside = (text, at) if text else None
         elif text:
-            self.dialogue.say(author, text, at, id=event_id)
+            self.dialogue.say(author, text, at, id=str(event.get("id") or "") or None)
 
     def _part(self, author: str, part: dict[str, Any], at: At) -> None:
         if call := inner(part, "functionCall"):
@@ -220,7 +225,8 @@ class Session:
         elif name in ASKED:
             self._ask(author, given, at)
         else:  # its result says whether it was allowed, and a transfer took effect
-            self._callers |= {call_id: author} if call_id else {}
+            if call_id:
+                self._callers[call_id] = author
             self.dialogue.call(author, name, given, at, call_id, hold=True)
 
     def _ask(self, author: str, given: str, at: At) -> None:
@@ -279,10 +285,8 @@ class Session:
         if beside:
             self.dialogue.think(agent, beside[0], beside[1], kind="intermediate")
 
-    def _act(self, author: str, actions: Any, at: At) -> None:
+    def _act(self, author: str, actions: dict[str, Any], at: At) -> None:
         """State and artifacts written, control passed on, earlier events summed up."""
-        if not isinstance(actions, dict):
-            return
         self._write(author, inner(actions, "stateDelta"), at)
         for name in inner(actions, "artifactDelta"):
             self.dialogue.actor("artifacts", "artifact_store", "declared", at.place)
@@ -316,8 +320,6 @@ class Session:
             )
 
     def _trouble(self, author: str, event: dict[str, Any], at: At) -> None:
-        if FAILED.isdisjoint(event):
-            return
         words = [str(w) for w in (get(event, "errorCode"), get(event, "errorMessage")) if w]
         if words:
             self.dialogue.think(None if author == USER else author, ": ".join(words), at, kind="error")

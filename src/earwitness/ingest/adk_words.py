@@ -59,7 +59,9 @@ def snake(key: str) -> str:
 _WORK = ("executableCode", "codeExecutionResult", "toolResponse")
 _RUN, _ALOUD = either(*_WORK), either("inputTranscription", "outputTranscription")
 _GROUNDED = either("groundingMetadata")
-FAILED, _NODE = either("errorCode", "errorMessage"), either("nodeInfo")
+# What is work in a part, and not words; what few events have.
+WORK = either("functionCall", "functionResponse", "inlineData", "fileData", "toolCall", *_WORK)
+RARE = either("errorCode", "errorMessage", "nodeInfo")
 
 
 def means(value: Any) -> bool:
@@ -81,6 +83,22 @@ def text_of(content: Any, *, thought: bool = False, glue: str = "\n") -> str:
 def texts_of(parts: list[dict[str, Any]], *, thought: bool = False) -> list[str]:
     """The words of parts, or their visible thoughts."""
     return [p["text"] for p in parts if isinstance(p.get("text"), str) and bool(p.get("thought")) is thought]
+
+
+def words_of(parts: list[dict[str, Any]]) -> tuple[str, str]:
+    """The words of parts, and their visible thoughts."""
+    words, thoughts = list[str](), list[str]()
+    for part in parts:
+        text = part.get("text")
+        if isinstance(text, str):
+            (thoughts if part.get("thought") else words).append(text)
+    return "\n".join(words), "\n".join(thoughts)
+
+
+def done(event: dict[str, Any]) -> dict[str, Any]:
+    """The actions of an event that say anything: empty ones are written with every event."""
+    actions = event.get("actions")
+    return actions if isinstance(actions, dict) and any(actions.values()) else {}
 
 
 def concludes(parts: list[dict[str, Any]]) -> bool:
@@ -118,7 +136,7 @@ def searched(event: dict[str, Any]) -> tuple[str, dict[str, Any], Any] | None:
 
 def agents_above(event: dict[str, Any]) -> list[str]:
     """The agents in the path of an event's node, `desk@1/clerk@2`, above the node itself, which may be a function."""
-    path = None if _NODE.isdisjoint(event) else inner(event, "nodeInfo").get("path")
+    path = inner(event, "nodeInfo").get("path")
     return [step.partition("@")[0] for step in path.split("/")[:-1]] if isinstance(path, str) else []
 
 

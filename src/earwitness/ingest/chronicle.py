@@ -97,9 +97,10 @@ class Chronicle:
         self, place: Place, name: str | None, kind: ActorKind = "agent", evidence: str = "declared", **more: Any
     ) -> Iterator[Made]:
         """Declare an actor, the first time it is named."""
-        if name and name not in self._actors:
-            self._actors.add(name)
-            yield Made(Actor(trace=self.trace, name=name, kind=kind, evidence=evidence, **more), place)
+        if not name or name in self._actors:
+            return iter(())
+        self._actors.add(name)
+        return iter((Made(Actor(trace=self.trace, name=name, kind=kind, evidence=evidence, **more), place),))
 
     def event(
         self,
@@ -119,14 +120,16 @@ class Chronicle:
         attributes: dict[str, Any] | None = None,
     ) -> Iterator[Made]:
         """Something was produced; its parties are declared with it. Nothing is made of empty content."""
-        if not content.strip():
-            return
-        sender = sender or None
+        if not content or content.isspace():
+            return iter(())
+        sender, told = sender or None, list[Made]()
         recipients = tuple(party for party in to if (party if isinstance(party, str) else party.actor))
-        yield from self.actor(place, sender, sender_kind, evidence)
+        if sender and sender not in self._actors:
+            told += self.actor(place, sender, sender_kind, evidence)
         for party in recipients:
             name = party if isinstance(party, str) else party.actor
-            yield from self.actor(place, name, to_kind or _RECIPIENT_KINDS[channel], evidence)
+            if name not in self._actors:
+                told += self.actor(place, name, to_kind or _RECIPIENT_KINDS[channel], evidence)
         self._said.add((sender, _words(content)))
         event = Event(
             trace=self.trace,
@@ -141,7 +144,8 @@ class Chronicle:
             flags=flags,
             attributes=attributes,
         )
-        yield Made(event, place)
+        told.append(Made(event, place))
+        return iter(told)
 
     def said(self, author: str | None, content: str) -> bool:
         """Whether an event told that this author said this."""
@@ -157,15 +161,16 @@ class Chronicle:
         event: str | None = None,
     ) -> Iterator[Made]:
         """A copy, told once an actor, of an event if ids say so; what an actor said itself is no news to it."""
-        key = (actor, _words(content))
-        if not content.strip() or key in self._shown or key in self._said:
-            return
+        key = (actor, _words(content)) if content.strip() else None
+        if key is None or key in self._shown or key in self._said:
+            return iter(())
         self._shown.add(key)
-        yield from self.actor(place, actor)
+        told = list(self.actor(place, actor))
         sighting = Sighting(
             trace=self.trace, content=content, actor=actor, kind=kind, seq=self._next(), time=time, event=event
         )
-        yield Made(sighting, place)
+        told.append(Made(sighting, place))
+        return iter(told)
 
     def loss(self, place: Place, kind: LossKind, channel: Channel | None, detail: str) -> Made:
         """What happened and is not in the record."""

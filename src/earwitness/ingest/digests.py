@@ -49,10 +49,13 @@ class Digests:
     def _add_to_table(self, digest: bytes) -> bool:
         if self._n >= self._slots * _FULL:
             self._make_room(1)
-        at = self._slot(digest)
-        if self._table[at : at + SIZE] == digest:
-            return False
-        self._table[at : at + SIZE] = digest
+        table, last = self._table, self._slots - 1  # not by a function, for there are many
+        at = (int.from_bytes(digest[:8], "little") & last) * SIZE
+        while (found := table[at : at + SIZE]) != _NONE:
+            if found == digest:
+                return False
+            at = at + SIZE if at < last * SIZE else 0
+        table[at : at + SIZE] = digest
         self._n += 1
         return True
 

@@ -91,7 +91,7 @@ class Loader:
         """Its name without folders and endings, as far as that tells it from sources in other folders."""
         return self._stems.of(self.name)
 
-    def claim(self, *key: str) -> bool:
+    def claim(self, *key: str | bytes) -> bool:
         """True the first time `key` is claimed; False says the same thing was imported before."""
         return self._claimed.add(_digest(key))
 

@@ -135,7 +135,7 @@ class Context(Protocol):
         """How many processes may tell runs."""
         ...
 
-    def claim(self, *key: str) -> bool:
+    def claim(self, *key: str | bytes) -> bool:
         """True the first time `key` is claimed in this import; False says it is a duplicate."""
         ...
 

@@ -44,7 +44,10 @@ class Shelf:
 
     def put(self, value: Any) -> Key:
         """Put a value aside; gives the key to get it back."""
-        raw, sign = _raw(value)
+        return self.put_packed(*_raw(value))
+
+    def put_packed(self, raw: bytes, sign: int) -> Key:
+        """Put aside what `packed` gave."""
         return Key(self.put_bytes(raw), sign * len(raw))
 
     @property
@@ -310,9 +313,14 @@ class Tape(Generic[T]):
         return type(self), (list(self),)
 
 
-def _raw(value: Any) -> tuple[bytes, int]:
+def packed(value: Any) -> tuple[bytes, int]:
+    """The same for equal values, which it is not where some of their parts are shared in memory."""
+    return _raw(value, 2)
+
+
+def _raw(value: Any, version: int = marshal.version) -> tuple[bytes, int]:
     """Bytes of a value, and -1 for JSON: what comes from tables may hold dates, which become text."""
     try:
-        return marshal.dumps(value), 1
+        return marshal.dumps(value, version), 1
     except ValueError:
         return json.dumps(value, separators=(",", ":"), default=str).encode("ascii"), -1

@@ -10,6 +10,7 @@ from earwitness.ingest.record import Place
 
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output")
+_READ = frozenset(("message", "reasoning", *_CALLS, *_OUTPUTS))
 _INSTRUCTIONS = ("user_instructions", "developer_instructions")
 _ERRORS = ("error", "stream_error")
 _TWINS = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}
@@ -37,63 +38,67 @@ class Item(NamedTuple):
         return value if isinstance(value, dict) else {}
 
 
-def says(record: dict[str, Any]) -> bool | None:
+def says(kind: str, payload: Any) -> bool | None:
     """Whether there are items in a record; None where its type is not read."""
-    payload = record.get("payload")
     if not isinstance(payload, dict):
         return None
-    kind, sort = record["type"], str(payload.get("type"))
-    if kind in ("compacted", "turn_context"):
-        return kind == "compacted" or any(text_of(payload.get(k)) for k in _INSTRUCTIONS)
+    sort = str(payload.get("type"))
+    if kind == "response_item":
+        return False if sort == "ghost_snapshot" else sort in _READ or None
     if kind == "event_msg":
         return sort in _TWINS or sort in _ERRORS
-    if kind != "response_item" or sort == "ghost_snapshot":
-        return False if kind == "response_item" else None
-    return True if sort in ("message", "reasoning", *_CALLS, *_OUTPUTS) else None
+    if kind == "turn_context":
+        return any(text_of(payload.get(k)) for k in _INSTRUCTIONS)
+    return True if kind == "compacted" else None
 
 
-def items_of(record: dict[str, Any], place: Place) -> list[Item] | None:
+def items_of(kind: str, time: Any, payload: Any, place: Place) -> list[Item] | None:
     """The items of a record; None where its type is not read, an empty list where it says nothing."""
-    payload, time = record.get("payload"), record.get("timestamp")
     if not isinstance(payload, dict):
         return None
-    place, time = place.at("/payload"), time if isinstance(time, str) else None
-    kind, sort = record["type"], str(payload.get("type"))
-    if kind == "compacted":
-        return [Item("history", text_of(payload.get("message")), place.at("/message"), time)]
-    if kind == "turn_context":
-        texts = (text_of(payload.get(k)) for k in _INSTRUCTIONS)
-        return [Item("system", text, place, time) for text in texts if text]
+    time, sort = time if isinstance(time, str) else None, str(payload.get("type"))
+    if kind == "response_item":
+        return _response(payload, sort, place, time)
     if kind == "event_msg":
         return _event(payload, sort, place, time)
-    return _response(payload, sort, place, time) if kind == "response_item" else None
+    if kind == "compacted":
+        return [Item("history", text_of(payload.get("message")), place.at("/payload/message"), time)]
+    if kind != "turn_context":
+        return None
+    texts = (text_of(payload.get(k)) for k in _INSTRUCTIONS)
+    return [Item("system", text, place.at("/payload"), time) for text in texts if text]
 
 
 def _event(payload: dict[str, Any], sort: str, place: Place, time: str | None) -> list[Item]:
     if sort in _TWINS:
         key = "text" if sort == "agent_reasoning" else "message"
-        return [Item(_TWINS[sort], text_of(payload.get(key)), place.at(f"/{key}"), time, twin=True)]
+        return [Item(_TWINS[sort], text_of(payload.get(key)), place.at(f"/payload/{key}"), time, twin=True)]
     if sort in _ERRORS:
-        return [Item("error", text_of(payload.get("message")), place.at("/message"), time)]
+        return [Item("error", text_of(payload.get("message")), place.at("/payload/message"), time)]
     return []
 
 
 def _response(payload: dict[str, Any], sort: str, place: Place, time: str | None) -> list[Item] | None:
     if sort == "message":
-        return [Item(str(payload.get("role")), parts_text(payload.get("content")), place.at("/content"), time)]
+        text = parts_text(payload.get("content"))
+        return [Item(str(payload.get("role")), text, place.at("/payload/content"), time)]
     if sort == "reasoning":
         text = parts_text(payload.get("summary")) or parts_text(payload.get("content"))
         hidden = not text and bool(payload.get("encrypted_content"))
-        return [Item("reasoning", text, place.at("/summary"), time, hidden=hidden)]
+        return [Item("reasoning", text, place.at("/payload/summary"), time, hidden=hidden)]
     if sort in _CALLS:
         return [_call(payload, sort, place, time)]
     if sort in _OUTPUTS:
-        output = payload.get("output")
-        told = output if isinstance(output, dict) else {}
-        text, call = parts_text(told.get("content", output)), str(payload.get("call_id"))
-        failed, refused = told.get("success") is False, told.get("refused") is True
-        return [Item("output", text, place.at("/output"), time, call=call, failed=failed, refused=refused)]
+        return [_output(payload, place, time)]
     return [] if sort == "ghost_snapshot" else None
+
+
+def _output(payload: dict[str, Any], place: Place, time: str | None) -> Item:
+    output, call = payload.get("output"), str(payload.get("call_id"))
+    told = output if isinstance(output, dict) else {}
+    failed, refused = told.get("success") is False, told.get("refused") is True
+    text = parts_text(told.get("content", output))
+    return Item("output", text, place.at("/payload/output"), time, call=call, failed=failed, refused=refused)
 
 
 def _call(payload: dict[str, Any], sort: str, place: Place, time: str | None) -> Item:
@@ -101,7 +106,7 @@ def _call(payload: dict[str, Any], sort: str, place: Place, time: str | None) ->
     given = payload.get(key)
     own = name_of(payload.get("call_id")) or name_of(payload.get("id")) or ""
     tool = name_of(payload.get("name")) or sort.removesuffix("_call")
-    return Item("call", text_of(given), place.at(f"/{key}"), time, own, tool, given)
+    return Item("call", text_of(given), place.at(f"/payload/{key}"), time, own, tool, given)
 
 
 def parts_text(value: Any) -> str:
@@ -112,15 +117,29 @@ def parts_text(value: Any) -> str:
     return "\n".join(t for t in map(text_of, texts) if t)
 
 
-def without_twins(items: list[Item]) -> Iterator[tuple[Item, bool]]:
+def without_twins(items: list[Item]) -> list[tuple[Item, bool]]:
     """Items, and whether each is an event message that repeats a response item of the same thread."""
-    said = Counter((i.kind, folded(i.text)) for i in items if not i.twin)
-    whole = _Whole(items)
-    for item in items:
-        key = (item.kind, folded(item.text))
-        repeated = item.twin and (said[key] > 0 or (item.kind == "reasoning" and whole.holds(item.text)))
-        said[key] -= repeated
-        yield item, repeated
+    repeated = set[int]()
+    for kind in {item.kind for item in items if item.twin}:
+        twins, others = list[Item](), list[Item]()
+        for item in items:
+            if item.kind == kind:
+                (twins if item.twin else others).append(item)
+        repeated.update(_repeated(twins, others) if others else ())
+    return [(item, id(item) in repeated) for item in items]
+
+
+def _repeated(twins: list[Item], others: list[Item]) -> Iterator[int]:
+    """The ids of twins that repeat others of their kind."""
+    if Counter(i.text for i in twins) <= Counter(i.text for i in others):  # word for word, as nearly all do
+        yield from map(id, twins)
+        return
+    said, whole = Counter(folded(i.text) for i in others), _Whole(others)
+    for item in twins:
+        key = folded(item.text)
+        if said[key] > 0 or whole.holds(item.text):
+            said[key] -= 1
+            yield id(item)
 
 
 class _Whole:
@@ -129,11 +148,11 @@ class _Whole:
     def __init__(self, items: list[Item]) -> None:
         self._by_line: dict[str, dict[str, None]] = {}
         for item in items:
-            if item.kind == "reasoning" and not item.twin:
-                for line in item.text.split("\n"):
-                    self._by_line.setdefault(folded(line), {})[folded(item.text)] = None
+            text, lines = folded(item.text), item.text.split("\n") if item.kind == "reasoning" else ()
+            for line in lines:
+                self._by_line.setdefault(folded(line), {})[text] = None
 
     def holds(self, section: str) -> bool:
         """Whether a section stands in some reasoning."""
-        text = section.strip()
+        text = section.strip() if self._by_line else ""
         return bool(text) and any(folded(text) in whole for whole in self._by_line.get(folded(text.split("\n")[0]), ()))

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earwitness.ingest.boundary import together
-from earwitness.ingest.chronicle import run_name, text_of
+from earwitness.ingest.chronicle import run_name
 from earwitness.ingest.codex.items import items_of, says
 from earwitness.ingest.codex.telling import tell
 from earwitness.ingest.codex.threads import Run, Thread, runs_of, thread_of
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.shelf import Shelf
+from earwitness.ingest.shelf import Shelf, packed
 
 
 class Reader:
@@ -43,30 +43,31 @@ class Reader:
     def _told(self, run: Run) -> Iterator[Emit]:
         for thread in run.threads:
             for key, place in thread.shelved:
-                thread.items += items_of(self.shelf.get(key), place) or []
+                kind, time, payload = self.shelf.get(key)
+                thread.items += items_of(kind, time, payload, place) or ()
         yield from tell(run)
 
-    def _meta(self, payload: dict[str, Any], place: Place) -> Iterator[Emit]:
+    def _meta(self, payload: dict[str, Any], place: Place) -> tuple[Emit, ...]:
         """The first of a file is its own; a copied history brings that of the parent along, a stream none."""
         if place.source in self.by_source and not payload.get("stream"):
-            yield Skip("ignored", "the head of a copied history", place)
-            return
+            return (Skip("ignored", "the head of a copied history", place),)
         thread = thread_of(payload, place, run_name(self.context))
         self.by_source[place.source] = self.threads.setdefault(thread.id, thread)
+        return ()
 
-    def _items(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
-        found = says(value)
+    def _items(self, value: dict[str, Any], place: Place) -> tuple[Emit, ...]:
+        kind, payload = value["type"], value.get("payload")
+        found = says(kind, payload)
         if found is None:
-            yield Skip("unknown", "a Codex record of a type that is not read", place)
-            return
+            return (Skip("unknown", "a Codex record of a type that is not read", place),)
         if not found:
-            yield Skip("ignored", "a record of the terminal's own", place)
-            return
+            return (Skip("ignored", "a record of the terminal's own", place),)
         thread = self.by_source.get(place.source)
         if thread is None:
             thread = Thread(run_name(self.context), place)
             self.by_source[place.source] = self.threads[thread.id] = thread
-        if self.context.claim("codex", thread.id, str(value.get("timestamp")), text_of(value["payload"])):
-            thread.shelved.append((self.shelf.put(value), place))
-        else:
-            yield Skip("duplicate", "the same record was read before", place)
+        raw, sign = packed((kind, value.get("timestamp"), payload))
+        if not self.context.claim("codex", thread.id, raw):
+            return (Skip("duplicate", "the same record was read before", place),)
+        thread.shelved.append((self.shelf.put_packed(raw, sign), place))
+        return ()
