@@ -119,9 +119,9 @@ class Alone:
     name, stem, jobs = "run.some_kind.jsonl", "run", 1
 
     def __init__(self) -> None:
-        self.claimed: set[tuple[str, ...]] = set()
+        self.claimed: set[tuple[str | bytes, ...]] = set()
 
-    def claim(self, *key: str) -> bool:
+    def claim(self, *key: str | bytes) -> bool:
         fresh = key not in self.claimed
         self.claimed.add(key)
         return fresh

@@ -302,9 +302,9 @@ class Lone:
     name, stem, jobs = "x.jsonl", "x", 1
 
     def __init__(self) -> None:
-        self.seen: set[tuple[str, ...]] = set()
+        self.seen: set[tuple[str | bytes, ...]] = set()
 
-    def claim(self, *key: str) -> bool:
+    def claim(self, *key: str | bytes) -> bool:
         fresh = key not in self.seen
         self.seen.add(key)
         return fresh

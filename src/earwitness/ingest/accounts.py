@@ -8,12 +8,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from earwitness.ingest.record import Emit, Made, Place, Skip
+from earwitness.ingest.record import Emit, Made, Place, Sent, Skip
 from earwitness.ingest.shelf import Integers, Tape
 from earwitness.schema.model import Actor, Trace
 
 _FIELDS = 5
 _ROWS = (Trace, Actor)
+_ITEMS = (Made, Sent)
 
 
 class Accounts:
@@ -102,7 +103,7 @@ def pointers(place: Place) -> Iterator[str]:
 
 def _tells(emit: Emit) -> bool:
     kind = type(emit)  # those of runs that could not be told say nothing
-    return kind is Skip or (kind is Made and type(emit[0]) not in _ROWS)
+    return kind is Skip or (kind in _ITEMS and type(emit[0]) not in _ROWS)
 
 
 def _upwards(pointer: str) -> Iterator[str]:

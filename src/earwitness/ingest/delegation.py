@@ -73,11 +73,15 @@ class Delegation:
         known, held = self._agents.setdefault(key, agent), self._held.pop(key, None)
         return list(as_delegation(held, known, "structural")) if held else []
 
-    def hold(self, tool: str, emits: list[Emit]) -> None:
-        """Keep a call or a result until it is known whose it is."""
-        held = self._held.get(same_name(tool)) or self._held.setdefault(same_name(tool), _Held())
+    def hold(self, tool: str, emits: list[Emit]) -> bool:
+        """Keep a call or a result until it is known whose it is; True says that there is an agent of that name."""
+        key = same_name(tool)
+        held = self._held.get(key)
+        if held is None:
+            held = self._held[key] = _Held()
         for emit in emits:
             held.append(emit, len(getattr(emit[0], "content", None) or ""))
+        return key in self._agents
 
     def held(self) -> Iterator[Place]:
         """Where that stands which is kept."""

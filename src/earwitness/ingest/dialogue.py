@@ -56,6 +56,7 @@ class Dialogue(Steps):
         self._words: Words | None = None
         self._requests: list[tuple[str, At, int]] = []
         self._given: set[str | None] = set()
+        self._met: set[str | None] = set()  # agents that acted, by whose names nothing is held
         self._seen: dict[str, int] = {}
         self._delegation = Delegation()
         self.scopes: Scopes | None = None
@@ -88,7 +89,9 @@ class Dialogue(Steps):
 
     def acts(self, agent: str | None, place: Place) -> None:
         """An agent acts: it has seen what the user asked."""
-        self.actor(agent, "agent", "channel" if agent == self._stand_in else "declared", place)
+        if agent not in self._met:
+            self.actor(agent, "agent", "channel" if agent == self._stand_in else "declared", place)
+            self._met.add(agent)
         if agent not in self._given:
             for text, at, seq in self._requests:
                 self.sight(agent, text, "initial", at, None, self.next() if self._given else seq)
@@ -268,7 +271,8 @@ class Dialogue(Steps):
         if agent:
             self._out += as_delegation(told, agent, callee.grade if callee else "structural")
         elif tool:
-            self._delegation.hold(tool, told)
+            if self._delegation.hold(tool, told):
+                self._met.clear()
         else:
             self._out += told
 

@@ -8,7 +8,7 @@ import numpy as np
 SIZE = 16
 _NONE = bytes(SIZE)
 # So many are an ordinary set: most sets hold few.
-_FEW = 2000
+_FEW, _SHORT = 2000, 100
 _SLOTS = 1 << 12
 # Part of the slots that may be taken before there are twice as many.
 _FULL = 0.6
@@ -119,15 +119,25 @@ class Digests:
 
 
 class Counts:
-    """How often each of many names came."""
+    """How often each of many names came: the first of them are kept as they are, if they are short."""
 
     def __init__(self) -> None:
+        self._few: dict[str, int] = {}
         self._names = Digests()
         self._again: dict[str, int] = {}
 
     def nth(self, name: str) -> int:
         """Count a name; 1 says that it came for the first time."""
+        n = self._few.get(name, 0)
+        if n or (len(self._few) < _FEW and len(name) <= _SHORT):
+            self._few[name] = n + 1
+            return n + 1
         if self._names.add(digest_of(name)):
             return 1
         self._again[name] = n = self._again.get(name, 1) + 1
         return n
+
+    def distinct(self, name: str) -> str:
+        """A name of its own: the name itself where it comes for the first time."""
+        n = self.nth(name)
+        return name if n == 1 else f"{name}.{n}"

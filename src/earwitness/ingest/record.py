@@ -1,8 +1,9 @@
 """What passes between the stages of ingest: sources, records, and what adapters make of records."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from earwitness.schema.model import Item
@@ -96,6 +97,14 @@ class Made(NamedTuple):
 
     item: Item
     place: Place
+
+
+# What `Made` does, without a call of Python: there are many of them.
+make: Callable[[tuple[Item, Place]], Made] = partial(tuple.__new__, Made)
+
+
+class Sent(Made):
+    """An item of which the types of its fields are known to be right."""
 
 
 class Cut(Made):

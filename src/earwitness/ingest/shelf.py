@@ -268,8 +268,9 @@ class Tape(Generic[T]):
     def __init__(self, values: Iterable[T] = ()) -> None:
         self._latest = list(values)
         self._first, self._size = 0, 0
-        self._starts, self._keys = array("q"), list[Key]()
         self._shelf: Shelf | None = None
+        self._starts: array[int]  # of what lies there
+        self._keys: list[Key]
 
     def append(self, value: T, length: int) -> None:
         """Put one more at the end; `length` is that of its text, in characters."""
@@ -280,7 +281,7 @@ class Tape(Generic[T]):
 
     def _put_aside(self) -> None:
         if self._shelf is None:
-            self._shelf = Shelf()
+            self._shelf, self._starts, self._keys = Shelf(), array("q"), []
         self._starts.append(self._first)
         self._keys.append(self._shelf.put_whole(self._pack(self._latest)))
         self._first += len(self._latest)

@@ -4,7 +4,7 @@ import re
 from typing import Any, NamedTuple
 
 from earwitness.ingest.digests import Counts
-from earwitness.ingest.record import Emit, Made, Place
+from earwitness.ingest.record import Emit, Made, Place, make
 from earwitness.ingest.shelf import Tape
 from earwitness.ingest.spans.identity import clean_name
 from earwitness.ingest.spans.texts import masked
@@ -64,7 +64,7 @@ class Steps:
         name = clean_name(name)
         if name and self._actors.get(name) not in (kind, "agent"):
             self._actors[name] = kind
-            self._out.append(Made(Actor(trace=self.trace, name=name, kind=kind, evidence=evidence), place))
+            self._out.append(make((Actor(trace=self.trace, name=name, kind=kind, evidence=evidence), place)))
 
     # -- what adapters say ---------------------------------------------------------------------------------------
 
@@ -84,18 +84,21 @@ class Steps:
         remember: bool = True,
     ) -> str:
         """Tell a production; `remember` it for those who are shown the conversation later."""
-        flags = (*flags, *marks(content))
-        if flags:
-            flags = tuple(dict.fromkeys(flags))
+        place, time, turn = at
+        found = marks(content)
+        if flags or found:
+            flags = tuple(dict.fromkeys((*flags, *found)))
             for kind_of_loss, detail in (_LOST[flag] for flag in flags if flag in _LOST):
-                self.lose(kind_of_loss, channel, detail, at.place)
-        name = self._name(id or f"e{self._seq if seq is None else seq}")
+                self.lose(kind_of_loss, channel, detail, place)
+        if seq is None:
+            seq = self.next()
+        name = self._names.distinct(id or f"e{seq}")
         event = Event(
             trace=self.trace,
             id=name,
-            seq=self.next() if seq is None else seq,
-            time=as_time(at.time),
-            turn=at.turn,
+            seq=seq,
+            time=as_time(time),
+            turn=turn,
             channel=channel,
             kind=kind,
             sender=clean_name(sender),
@@ -104,7 +107,7 @@ class Steps:
             flags=flags,
             attributes=attributes,
         )
-        self._out.append(Made(event, at.place))
+        self._out.append(make((event, place)))
         if remember and content:
             self.history.append((sender, content, name), len(content))
         return name
@@ -129,11 +132,7 @@ class Steps:
             time=as_time(at.time),
             event=event,
         )
-        self._out.append(Made(sighting, at.place))
-
-    def _name(self, name: str) -> str:
-        n = self._names.nth(name)
-        return name if n == 1 else f"{name}.{n}"
+        self._out.append(make((sighting, at.place)))
 
     def next(self) -> int:
         """The number of the next step."""
@@ -143,6 +142,8 @@ class Steps:
 
 def marks(content: str) -> tuple[Flag, ...]:
     """The flags that a text shows by itself: masked, truncated."""
-    found: list[Flag] = ["masked"] if masked(content) else []
     end = content[-40:]
-    return (*found, "truncated") if "truncated" in end.lower() and _CUT.search(end) else tuple(found)
+    cut = "truncated" in end.lower() and _CUT.search(end)
+    if masked(content):
+        return ("masked", "truncated") if cut else ("masked",)
+    return ("truncated",) if cut else ()

@@ -14,12 +14,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import IO, NamedTuple, TypeVar
 
 import msgspec
 
-from earwitness.ingest.record import Cut, Emit, Lost, Made, Place, Skip
+from earwitness.ingest.record import Cut, Emit, Lost, Made, Place, Sent, Skip
 from earwitness.schema.model import Item
 from earwitness.schema.words import Outcome
 
@@ -35,8 +36,10 @@ _PIPE = 1 << 20
 _PART, _LEAST = 1 << 20, 100
 # The length of a frame, 0 where there is no form for it, and whether more of the same run follows.
 _HEAD = struct.Struct(">q?")
-_ITEMS, _SKIPS = (Made, Cut), (Skip, Lost)
-_CODES: dict[type[Emit], int] = {kind: code for code, kind in enumerate((*_ITEMS, *_SKIPS))}
+# Of an item that was decoded the types are right.
+_MADE, _CUT, _SKIP, _LOST = range(4)
+_CODES: dict[type[Emit], int] = {Made: _MADE, Cut: _CUT, Skip: _SKIP, Lost: _LOST}
+_sent = partial(tuple.__new__, Sent)  # without a call of Python: there are many of them
 
 
 class Told(NamedTuple):
@@ -220,9 +223,12 @@ def _packed(emits: list[Emit], keys: dict[str, Place]) -> bytes:
 
 
 def _unpacked(frame: _Frame) -> Iterator[Emit]:
+    if not any(frame.kinds):
+        yield from map(_sent, zip(frame.items, frame.places, strict=True))
+        return
     items, words = iter(frame.items), iter(frame.words)
     for code, place in zip(frame.kinds, frame.places, strict=True):
-        if code < len(_ITEMS):
-            yield _ITEMS[code](next(items), place)
+        if code in (_MADE, _CUT):
+            yield Cut(next(items), place) if code == _CUT else Sent(next(items), place)
         else:
-            yield _SKIPS[code - len(_ITEMS)](*next(words), place)
+            yield Lost(*next(words), place) if code == _LOST else Skip(*next(words), place)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from earwitness.ingest.columns import Places, array
-from earwitness.ingest.record import Made, Place, Skip, Source
+from earwitness.ingest.record import Made, Skip, Source
 from earwitness.ingest.rows import Numbers, rows_of
 from earwitness.schema.case import Case
 from earwitness.schema.model import Line
@@ -32,8 +32,7 @@ class Writer:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.numbers = Numbers.of(case)
-        self._items: list[Line] = []
-        self._places: list[Place] = []
+        self._made: list[Made] = []
         self._sources: list[int] = []
         self._skips: list[tuple[int, Skip]] = []
         self._bytes = 0
@@ -43,20 +42,20 @@ class Writer:
 
     def add(self, made: Made, source: Source) -> None:
         """Take one item."""
-        item, place = made
-        self._items.append(item)
-        self._places.append(place)
+        self._made.append(made)
         self._sources.append(source.number)
-        content = getattr(item, "content", None)
-        self._bytes += len(content) if content else 0
-        if len(self._items) >= BATCH_ITEMS or self._bytes >= BATCH_BYTES:
+        content = getattr(made[0], "content", None)
+        if content:
+            self._bytes += len(content)
+        if len(self._made) >= BATCH_ITEMS or self._bytes >= BATCH_BYTES:
             self.write()
 
     def write(self) -> None:
         """Hand the buffer on."""
-        items, places, sources = self._items, self._places, self._sources
-        self._items, self._places, self._sources, self._bytes = [], [], [], 0
-        if items:
+        made, sources = self._made, self._sources
+        self._made, self._sources, self._bytes = [], [], 0
+        if made:
+            items, places = zip(*made, strict=True)
             self.add_many(items, Places.of(sources, places))
         if self._skips:
             skips, self._skips = self._skips, []

@@ -10,6 +10,7 @@ from earwitness.ingest.codex.telling import tell
 from earwitness.ingest.codex.threads import Run, Thread, runs_of, thread_of
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Shelf, packed
+from earwitness.ingest.workers import Told, jobs_for, tell_all
 
 
 class Reader:
@@ -34,18 +35,22 @@ class Reader:
 
     def finish(self) -> Iterable[Emit]:
         """Every run."""
-        for run in runs_of(list(self.threads.values())):
-            yield from together(self._told(run), run.places())
-            for thread in run.threads:
-                thread.items = []
+        runs = runs_of(list(self.threads.values()))
+        for _, told in tell_all(iter(runs), self._told, jobs_for(self.shelf.size, self.context.jobs)):
+            yield from told.emits
         self.shelf.close()
 
-    def _told(self, run: Run) -> Iterator[Emit]:
+    def _told(self, run: Run) -> Told:
+        return Told(together(self._tell(run), run.places()), {})
+
+    def _tell(self, run: Run) -> Iterator[Emit]:
         for thread in run.threads:
             for key, place in thread.shelved:
                 kind, time, payload = self.shelf.get(key)
                 thread.items += items_of(kind, time, payload, place) or ()
         yield from tell(run)
+        for thread in run.threads:
+            thread.items = []
 
     def _meta(self, payload: dict[str, Any], place: Place) -> tuple[Emit, ...]:
         """The first of a file is its own; a copied history brings that of the parent along, a stream none."""

@@ -59,7 +59,7 @@ class SpanReader:
             for run, told in tell_all(runs, self._told, jobs_for(self.spool.size, self.context.jobs)):
                 for emit in told.emits:
                     yield emit
-                    if type(emit) is Made and type(emit.item) is Trace:
+                    if isinstance(emit, Made) and type(emit.item) is Trace:
                         known.add(run.id)
                         yield from _joined(run)
                 self.calls.note(run.id, told.keys)
