@@ -34,7 +34,8 @@ _REPR_ID = re.compile(r"\b(?:id|\w+_id)=\\?['\"]([\w:./-]+)\\?['\"]")
 _REPR_TEXT = re.compile(r"\b(?:content|text|arguments|output|task)=\\?['\"](.+?)\\?['\"]")
 _RUN_KEY = re.compile(r"(?i).*(?:trace|session|thread|conversation|chat|group)_?(?:id)?")
 _NO_ID_KEY = re.compile(r".*(?:agent|actor|model|tool|app|author|sender|recipient|entity|kind|topic)_?(?:id|Id|ID)s?")
-_ID = re.compile(r"(?=.*[0-9_-])[\w:./=+-]{2,80}")
+# With a digit or a sign in it, or as ADK draws them: eight letters, large and small.
+_ID = re.compile(r"(?=.*[0-9_-])[\w:./=+-]{2,80}|(?=.*[a-z])(?=.*[A-Z])[A-Za-z]{8}")
 _INTEGER_ID = re.compile(r'((?:"|\\")(?:id|\w+_id|seq|seqnum)\\?": ?)(\d+)(?=[,}\s])')
 _HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
 _CONTENT_KEY = re.compile(
