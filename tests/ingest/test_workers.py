@@ -32,9 +32,10 @@ def test_processors_that_may_be_used() -> None:
 
 
 def test_little_is_told_by_one_process() -> None:
-    assert jobs_for(100, 8) < 2
-    assert jobs_for(1 << 30, 1) < 2
-    assert jobs_for(1 << 30, 3) == 3
+    assert jobs_for(1000, 100, 8) < 2
+    assert jobs_for(1000, 1 << 30, 1) < 2
+    assert jobs_for(1, 1 << 30, 8) < 2
+    assert jobs_for(1000, 1 << 30, 3) == 3
 
 
 def event(n: int, content: str = "words", **more: Any) -> Made:

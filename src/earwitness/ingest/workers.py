@@ -71,14 +71,15 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
-def jobs_for(held: int, jobs: int) -> int:
+def jobs_for(runs: int, held: int, jobs: int) -> int:
     """How many processes tell what was put aside; below 2 this one does.
 
     Args:
-        held: bytes of it.
-        jobs: the most that there may be.
+        runs: how many there are at most.
+        held: bytes of them.
+        jobs: the most processes that there may be.
     """
-    return min(jobs, _MOST, held // _WORTH)
+    return min(jobs, _MOST, held // _WORTH, -(-runs // _TURN))
 
 
 def tell_all(runs: Iterator[T], tell: Callable[[T], Told], jobs: int) -> Iterator[tuple[T, Told]]:

@@ -113,7 +113,7 @@ class _Reader:
     def finish(self) -> Iterator[Emit]:
         yield from self._unfinished()
         with self._spool:
-            jobs = jobs_for(self._spool.size, self.context.jobs)
+            jobs = jobs_for(len(self._spool), self._spool.size, self.context.jobs)
             for trace, told in tell_all(self._spool.names(), self._told, jobs):
                 yield from told.emits
                 self._heads.pop(trace, None)

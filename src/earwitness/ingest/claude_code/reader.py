@@ -19,7 +19,6 @@ from earwitness.ingest.claude_code.session import Aside, Session
 from earwitness.ingest.claude_code.telling import tell
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Shelf
-from earwitness.ingest.workers import Told, jobs_for, tell_all
 
 # Lines of the program's own bookkeeping; what they say of the talk stands in other lines.
 IGNORED = frozenset(
@@ -78,18 +77,12 @@ class Reader:
         """Every session, in the order of their first lines."""
         yield from self._summaries()
         self.homes.clear()  # so that a session goes as soon as it is told
-        for _, told in tell_all(self._sessions(), self._told, jobs_for(self.shelf.size, self.context.jobs)):
-            yield from told.emits
+        while self.sessions:
+            session = self.sessions.pop(next(iter(self.sessions)))
+            yield from together(self._told(session), session.places())
         self.shelf.close()
 
-    def _sessions(self) -> Iterator[Session]:
-        while self.sessions:
-            yield self.sessions.pop(next(iter(self.sessions)))
-
-    def _told(self, session: Session) -> Told:
-        return Told(together(self._tell(session), session.places()), {})
-
-    def _tell(self, session: Session) -> Iterator[Emit]:
+    def _told(self, session: Session) -> Iterator[Emit]:
         for key, place, file in session.shelved:
             entry = entry_of(self.shelf.get(key), place, file)
             session.entries += [entry] if entry else []

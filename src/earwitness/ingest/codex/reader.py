@@ -36,7 +36,7 @@ class Reader:
     def finish(self) -> Iterable[Emit]:
         """Every run."""
         runs = runs_of(list(self.threads.values()))
-        for _, told in tell_all(iter(runs), self._told, jobs_for(self.shelf.size, self.context.jobs)):
+        for _, told in tell_all(iter(runs), self._told, jobs_for(len(runs), self.shelf.size, self.context.jobs)):
             yield from told.emits
         self.shelf.close()
 

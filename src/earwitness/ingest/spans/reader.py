@@ -56,7 +56,7 @@ class SpanReader:
         with self.spool:
             runs, linked = self.links.runs(self.spool)
             known = set()
-            for run, told in tell_all(runs, self._told, jobs_for(self.spool.size, self.context.jobs)):
+            for run, told in tell_all(runs, self._told, jobs_for(len(self.spool), self.spool.size, self.context.jobs)):
                 for emit in told.emits:
                     yield emit
                     if isinstance(emit, Made) and type(emit.item) is Trace:

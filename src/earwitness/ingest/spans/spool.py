@@ -43,6 +43,10 @@ class Spool:
         self._latest.clear()
         self._offsets, self._before = array("q"), array("q")
 
+    def __len__(self) -> int:
+        """How many traces there are."""
+        return len(self._latest)
+
     @property
     def size(self) -> int:
         """Bytes that were put aside."""
