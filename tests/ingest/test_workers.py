@@ -117,6 +117,29 @@ def test_a_process_that_dies_costs_nothing(last: int, after: int, monkeypatch: p
     assert [Told(list(emits), keys) for _, (emits, keys) in said] == [told(n) for n in range(80)]
 
 
+@pytest.mark.parametrize("name", ["fork", "pipe"])
+def test_a_process_that_cannot_be_started_costs_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, left = getattr(os, name), iter([True])
+
+    def once(*_: object) -> Any:
+        if not next(left, False):
+            raise BlockingIOError
+        return start()
+
+    monkeypatch.setattr(os, name, once)
+    files = len(os.listdir("/proc/self/fd"))
+    said = tell_all(iter(range(80)), told, 3)
+    assert [Told(list(emits), keys) for _, (emits, keys) in said] == [told(n) for n in range(80)]
+    assert len(os.listdir("/proc/self/fd")) == files
+
+
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_other_systems_are_asked_for_no_processes(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    assert jobs_for(1000, 1 << 30, 8) < 2
+    assert processors() == 1
+
+
 def test_no_process_is_left_where_nobody_asks_on() -> None:
     asking = tell_all(iter(range(100_000)), told, 3)
     next(asking)

@@ -25,7 +25,7 @@ from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.layouts import READERS, recognise
 from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
 from earwitness.ingest.record import Adapter, Emit, Made, Place, Record, Skip, Source
-from earwitness.ingest.registry import adapter_for, fits
+from earwitness.ingest.registry import ORDINARY, adapter_for, fits, priority
 from earwitness.ingest.stems import Stems
 from earwitness.ingest.stream import CountingStream
 from earwitness.ingest.workers import processors
@@ -33,8 +33,8 @@ from earwitness.ingest.writer import Writer
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress, silent
 
-# So many kinds of records of a source are remembered, of adapters that are asked no later than this.
-_KINDS, _SURE = 1000, 50
+# So many kinds of records of a source are remembered.
+_KINDS = 1000
 _SOURCE = attrgetter("place.source")
 
 
@@ -296,7 +296,7 @@ class Router:
             return known
         found = adapter_for(value)
         # What is asked late is sure of little: the next record of these keys may be another's.
-        if found and keys and getattr(found, "PRIORITY", _SURE) <= _SURE and len(self._known) < _KINDS:
+        if found and keys and priority(found) <= ORDINARY and len(self._known) < _KINDS:
             self._known[keys] = found
         return found
 

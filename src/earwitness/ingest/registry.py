@@ -9,8 +9,15 @@ from earwitness.ingest import adapters
 from earwitness.ingest.adapters import canonical
 from earwitness.ingest.record import Adapter
 
+# The priority of an adapter that names none.
+ORDINARY = 50
 # What a test may raise over a value of a strange shape.
 _STUMBLES = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
+
+
+def priority(adapter: Adapter) -> int:
+    """When an adapter is asked: lower is earlier."""
+    return getattr(adapter, "PRIORITY", ORDINARY)
 
 
 @cache
@@ -18,7 +25,7 @@ def find_adapters() -> tuple[Adapter, ...]:
     """All adapters, those of lower `PRIORITY` first."""
     modules = [import_module(f"{adapters.__name__}.{m.name}") for m in iter_modules(adapters.__path__)]
     found = [cast("Adapter", m.ADAPTER) for m in modules if hasattr(m, "ADAPTER")]
-    return tuple(sorted(found, key=lambda a: (getattr(a, "PRIORITY", 50), a.NAME)))
+    return tuple(sorted(found, key=lambda a: (priority(a), a.NAME)))
 
 
 @cache

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from itertools import islice
 from typing import IO, NamedTuple, TypeVar
 
@@ -79,7 +80,8 @@ def jobs_for(runs: int, held: int, jobs: int) -> int:
         held: bytes of them.
         jobs: the most processes that there may be.
     """
-    return min(jobs, _MOST, held // _WORTH, -(-runs // _TURN))
+    most = _MOST if sys.platform == "linux" else 1  # elsewhere a process with threads is not safely copied, if at all
+    return min(jobs, most, held // _WORTH, -(-runs // _TURN))
 
 
 def tell_all(runs: Iterator[T], tell: Callable[[T], Told], jobs: int) -> Iterator[tuple[T, Told]]:
@@ -101,7 +103,7 @@ def tell_all(runs: Iterator[T], tell: Callable[[T], Told], jobs: int) -> Iterato
 
 @dataclass
 class _Worker:
-    """A process that tells, as the one sees it that asks."""
+    """A process that tells, as the one sees it that asks; one that could not be started is gone from the beginning."""
 
     process: int
     pipe: IO[bytes]
@@ -151,25 +153,42 @@ def _workers(runs: Iterator[T], tell: Callable[[T], Told], jobs: int) -> Iterato
     finally:
         for worker in workers:
             worker.pipe.close()
-            os.kill(worker.process, signal.SIGKILL)  # it has nothing to save, and is there until it was waited for
-            os.waitpid(worker.process, 0)
+            if worker.process:
+                os.kill(worker.process, signal.SIGKILL)  # it has nothing to save, and is there until it was waited for
+                os.waitpid(worker.process, 0)
 
 
 def _started(work: Callable[[IO[bytes]], None]) -> _Worker:
-    here, there = os.pipe()
-    _widen(there)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # other threads hold nothing that the copy needs
-        process = os.fork()
+    ends: list[int] = []
+    try:
+        ends += os.pipe()
+        process = _forked()
+    except OSError:  # there is no room for one more: its share is told here
+        for end in ends:
+            os.close(end)
+        return _Worker(0, BytesIO(), gone=True)
+    here, there = ends
     if process == 0:
-        try:
-            os.close(here)
-            with os.fdopen(there, "wb", _PIPE) as pipe:
-                work(pipe)
-        finally:
-            os._exit(0)  # nothing of what it is a copy of is to be closed or written by it
+        _do(work, here, there)
     os.close(there)
     return _Worker(process, os.fdopen(here, "rb", _PIPE))
+
+
+def _forked() -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads hold nothing that the copy needs
+        return os.fork()
+
+
+def _do(work: Callable[[IO[bytes]], None], here: int, there: int) -> None:
+    """What a copy does, to its end."""
+    try:
+        os.close(here)
+        _widen(there)
+        with os.fdopen(there, "wb", _PIPE) as pipe:
+            work(pipe)
+    finally:
+        os._exit(0)  # nothing of what it is a copy of is to be closed or written by it
 
 
 def _widen(pipe: int) -> None:
