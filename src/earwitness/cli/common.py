@@ -22,7 +22,7 @@ PATH = click.Path(path_type=Path)
 MAP = click.option("--map", "mapping", type=PATH, help="Mapping file (TOML) for JSON that no adapter knows.")
 
 JOBS = click.option(
-    "--jobs", type=click.IntRange(min=1), help="Processes that import [default: as many as there are processors]."
+    "--jobs", type=click.IntRange(min=1), help="Processes that tell runs, at most 8 [default: one a processor]."
 )
 
 
