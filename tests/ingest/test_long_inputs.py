@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from earwitness.ingest import adk, consumption
+from earwitness.ingest import consumption
 from earwitness.ingest.chronicle import run_name
 from earwitness.ingest.dialogue import At, Dialogue
 from earwitness.ingest.langchain import runbook
@@ -37,14 +37,6 @@ def test_runs_that_wait_on_disk_are_told_as_ever(adapter: str, monkeypatch: pyte
     paths = sorted((GOLDEN / adapter).glob("*.in.*"))
     expected = told(*paths)
     monkeypatch.setattr(runbook, "_AWAKE", 1)
-    assert told(*paths) == expected
-
-
-@pytest.mark.parametrize("adapter", ["google-adk-events", "google-adk-database"])
-def test_sessions_that_wait_on_disk_are_told_as_ever(adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = sorted((GOLDEN / adapter).glob("*.in.*"))
-    expected = told(*paths)
-    monkeypatch.setattr(adk, "_AWAKE", 1)
     assert told(*paths) == expected
 
 

@@ -190,6 +190,26 @@ def test_the_case_is_the_same(jobs: int, tmp_path: Path, monkeypatch: pytest.Mon
     assert len(one["traces"]) == 50
 
 
+@pytest.mark.parametrize(
+    "adapter",
+    [
+        "codex-rollout",
+        "codex-exec",
+        "google-adk-events",
+        "google-adk-database",
+        "google-adk-debug",
+        "openai-agents-trace",
+    ],
+)
+def test_samples_of_every_reader_that_uses_them(adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_WORTH", 1)
+    monkeypatch.setattr(workers, "_TURN", 1)
+    samples = sorted((GOLDEN / adapter).glob("*.in.*"))
+    assert samples
+    for sample in samples:
+        assert tables(sample, 3) == tables(sample, 1)
+
+
 def test_the_option(tmp_path: Path) -> None:
     path = copies(tmp_path, 3)
     found = CliRunner().invoke(cli, ["inspect", str(path), "--jobs", "2", "--json"])

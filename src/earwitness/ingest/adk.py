@@ -6,19 +6,19 @@ reader tells them, so that a session may be spread over files.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from typing import Any, cast
+from itertools import chain
+from typing import Any
 
-from earwitness.ingest.adk_debug import DebugRuns
+from earwitness.ingest.adk_debug import DebugRuns, Shown
 from earwitness.ingest.adk_session import Session
 from earwitness.ingest.adk_words import MEANT, get, means, parts_of, spoken
-from earwitness.ingest.boundary import together
-from earwitness.ingest.dialogue import At, Dialogue
+from earwitness.ingest.boundary import singly, together
+from earwitness.ingest.dialogue import At
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.shelf import Key, Shelf
+from earwitness.ingest.runlog import RunLog
+from earwitness.ingest.workers import Told, jobs_for, tell_all
 
-# Sessions of which all that was said is at hand.
-_AWAKE = 200
+_NAME = "google-adk"
 
 
 def is_event(value: Any) -> bool:
@@ -34,19 +34,16 @@ def is_event(value: Any) -> bool:
 
 
 class AdkReader:
-    """Events of all sessions of an import."""
+    """Events of all sessions of an import: put aside by session, told at the end."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._sessions: dict[str, Session | Key] = {}  # those that wait on disk as keys
-        self._awake: dict[str, None] = {}
-        self._latest: Session | None = None
-        self._shelf = Shelf()
+        self._log = RunLog()  # of pairs: what it is, and the value
         self._owned: dict[str, list[str]] = {}
         self._debug = DebugRuns()
 
     def feed(self, record: Record) -> Iterable[Emit]:
-        """Tell an event, or keep a state for the end."""
+        """Keep an event, a state or an entry of a debug log."""
         value, place = record
         if "event" in value:
             return self._event(value, place)
@@ -56,8 +53,9 @@ class AdkReader:
         state = value.get("state")
         if "session" in value:
             self._own(value)
+            self._begin(value["session"], place)
             if isinstance(state, dict):
-                self._session(value["session"], place).states.append((state, place.at("/state")))
+                self._log.add(value["session"], ("state", state), place.at("/state"))
             return ()
         if not state:
             return (Skip("ignored", "a row without content", place),)
@@ -71,92 +69,69 @@ class AdkReader:
     def _share(self, value: dict[str, Any], place: Place) -> None:
         """State of an app or a user: every session of theirs can read it."""
         state = {value["shared"] + key: inner for key, inner in value["state"].items()}
-        for trace in self._owned.get(value["owner"], ()):
-            self._session(trace, place).states.append((state, place.at("/state")))
+        first, *others = self._owned.get(value["owner"], ()) or (None,)
+        if first is not None:
+            at = self._log.add(first, ("state", state), place.at("/state"))
+            for trace in others:
+                self._log.share(trace, at)
 
     def _event(self, value: dict[str, Any], place: Place) -> Iterable[Emit]:
         event = spoken(value["event"])
         author, run = get(event, "author"), get(event, "invocationId")
         if not isinstance(author, str) or not isinstance(run, str):
             return (Skip("unparseable", "an event without author or invocation", place),)
-        trace = value.get("session") or event.get("session_id") or event.get("sessionId") or run
-        told = self._session(str(trace), place)
+        trace = str(value.get("session") or event.get("session_id") or event.get("sessionId") or run)
         if event.get("partial"):
-            told.keep_piece(event, place)
+            self._log.add(trace, ("piece", event), place)
             return ()
+        self._begin(trace, place)
         if not self.context.claim("adk-event", str(event.get("id") or f"{run}/{event.get('timestamp')}")):
             return (Skip("duplicate", "the same event was read before", place),)
         if not parts_of(event.get("content")) and not any(means(get(event, key)) for key in MEANT[1:]):
             return (Skip("ignored", "an event without content", place),)
-        if value.get("hidden"):
-            told.hide_actions(place)
-        skips = told.drop_pieces(event)
-        told.tell(event, place)
-        return [*skips, *told.dialogue.drain()]
+        self._log.add(trace, ("hidden" if value.get("hidden") else "event", event), place)
+        return ()
 
-    def _session(self, trace: str, place: Place) -> Session:
-        if self._latest and trace == self._latest.dialogue.trace:  # mostly it goes on
-            return self._latest
-        if trace not in self._sessions:
-            self._sessions[trace] = Session(trace, At(place))
-        session = self._wake(trace)
-        self._awake.pop(trace, None)
-        self._awake[trace] = None
-        if len(self._awake) > 2 * _AWAKE:
-            for idle in list(self._awake)[:_AWAKE]:
-                self._sleep(idle)
-        self._latest = session
-        return session
+    def _begin(self, trace: str, place: Place) -> None:
+        """A session is known from here on, whatever is told of it."""
+        if trace not in self._log:
+            self._log.add(trace, ("begun", None), place)
 
-    def _sleep(self, trace: str) -> None:
-        """A session that was not heard of for long waits on disk."""
-        del self._awake[trace]
-        with suppress(RecursionError):  # a state may be nested too deep to be written
-            self._sessions[trace] = self._shelf.put_whole(self._sessions[trace])
-
-    def _wake(self, trace: str) -> Session:
-        found = self._sessions[trace]
-        if isinstance(found, Session):
-            return found
-        self._sessions[trace] = session = cast("Session", self._shelf.get_whole(found))
-        return session
-
-    def _contained(self, form: Record) -> Iterator[Emit]:
-        """A bad entry must not cost the others."""
-        return together(self._of_debug(form.value, form.place), (form.place,), form.value["session"])
-
-    def _of_debug(self, value: dict[str, Any], place: Place) -> Iterator[Emit]:
-        """What only a debug log tells: whom a call called, and what a model was shown."""
-        session = self._session(value["session"], place)
-        if "called" in value:
-            session.dialogue.delegate(value["call"], value["called"], "structural", place)
-        elif "shown" in value:
-            self._show(session.dialogue, value, At(place, value["time"]))
-        else:
-            if value.get("blurred"):
-                session.dialogue.lose("content_missing", "C6", "thoughts are not told apart from words", place)
-            yield from self.feed(Record(value, place))
-            return
-        yield from session.dialogue.drain()
-
-    def _show(self, dialogue: Dialogue, value: dict[str, Any], at: At) -> None:
-        """An input of a model, as far as nothing else tells that its agent was shown it."""
-        agent = value["agent"] if isinstance(value["agent"], str) else None
-        if value["request"]:
-            dialogue.request(value["request"], at)
-        if value["system"] and self._debug.is_new(dialogue.trace, agent, value["system"]):
-            dialogue.instructions(agent, value["system"], at)
-        for text in dict.fromkeys(value["shown"]):
-            if self._debug.is_new(dialogue.trace, agent, text):
-                dialogue.sighting(agent, text, "history", at)
+    def _entry(self, form: Record) -> Iterable[Emit]:
+        """An entry of a debug log, once the runs of all of them are known."""
+        value, place = form
+        if "event" not in value and "state" not in value:
+            self._log.add(value["session"], ("debug", value), place)
+            return ()
+        if value.get("blurred"):
+            self._log.add(value["session"], ("blurred", None), place)
+        return self.feed(form)
 
     def finish(self) -> Iterator[Emit]:
-        """What was held back."""
+        """All sessions, in order of appearance."""
         for form in self._debug.forms():
-            for emit in (form,) if isinstance(form, Skip) else self._contained(form):
-                self._debug.note(emit)
-                yield emit
-        for trace in list(self._sessions):
-            yield from self._wake(trace).ended()
-            del self._sessions[trace]
-        self._shelf.close()
+            yield from (form,) if isinstance(form, Skip) else singly(self._entry, (form,), _NAME)
+        jobs = jobs_for(len(self._log), self._log.size, self.context.jobs)
+        for _, told in tell_all(self._log.names(), self._told, jobs):
+            yield from told.emits
+        self._log.close()
+
+    def _told(self, trace: str) -> Told:
+        return Told(together(self._tell(trace), self._log.places(trace), trace), {})
+
+    def _tell(self, trace: str) -> Iterator[Emit]:
+        records = self._log.of(trace)
+        first = next(records)
+        session, shown = Session(trace, At(first.place)), Shown() if self._debug else None
+
+        def tell(record: Record) -> Iterable[Emit]:
+            (kind, value), place = record
+            if shown is None:
+                return session.take(kind, value, place)
+            if kind == "debug":
+                shown.tell(session.dialogue, value, place)
+                return shown.noted(session.dialogue.drain())
+            return shown.noted(session.take(kind, value, place))
+
+        yield from singly(tell, chain((first,), records), _NAME)
+        yield from session.ended()

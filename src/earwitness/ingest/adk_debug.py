@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from earwitness.ingest.adk_words import TRANSFER, inner, parts_of, text_of
+from earwitness.ingest.dialogue import At, Dialogue
 from earwitness.ingest.record import Emit, Made, Place, Record, Skip
 from earwitness.ingest.shelf import Shelf
 from earwitness.ingest.spans.texts import as_text, fingerprint
@@ -80,7 +81,10 @@ class DebugRuns:
         self._shelf: Shelf | None = None
         self._runs: dict[tuple[str, str], _Run] = {}
         self._count = 0
-        self._shown: set[tuple[str, str | None, bytes]] = set()
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._runs)
 
     def keep(self, value: dict[str, Any], place: Place) -> Skip | None:
         """Put an entry aside; what is said of one that tells nothing."""
@@ -149,15 +153,40 @@ class DebugRuns:
             form["event"]["invocationId"] = top.id
         return Record({**form, "session": top.session}, entry.place.at("/data"))
 
-    def note(self, emit: Emit) -> None:
-        """Remember what somebody was shown."""
-        item = emit.item if isinstance(emit, Made) else None
-        if isinstance(item, Sighting):
-            self._shown.add((item.trace, item.actor, fingerprint(item.content)))
 
-    def is_new(self, trace: str, agent: str | None, text: str) -> bool:
+class Shown:
+    """What only a debug log tells of a session: whom a call called, and what a model was shown."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str | None, bytes]] = set()
+
+    def tell(self, dialogue: Dialogue, value: dict[str, Any], place: Place) -> None:
+        """Tell one form of those that are no events."""
+        if "called" in value:
+            dialogue.delegate(value["call"], value["called"], "structural", place)
+        else:
+            self._show(dialogue, value, At(place, value["time"]))
+
+    def _show(self, dialogue: Dialogue, value: dict[str, Any], at: At) -> None:
+        """An input of a model, as far as nothing else tells that its agent was shown it."""
+        agent = value["agent"] if isinstance(value["agent"], str) else None
+        if value["request"]:
+            dialogue.request(value["request"], at)
+        if value["system"] and self._is_new(agent, value["system"]):
+            dialogue.instructions(agent, value["system"], at)
+        for text in dict.fromkeys(value["shown"]):
+            if self._is_new(agent, text):
+                dialogue.sighting(agent, text, "history", at)
+
+    def noted(self, emits: list[Emit]) -> list[Emit]:
+        """Remember what somebody was shown."""
+        items = (emit.item for emit in emits if isinstance(emit, Made))
+        self._known.update((i.actor, fingerprint(i.content)) for i in items if isinstance(i, Sighting))
+        return emits
+
+    def _is_new(self, agent: str | None, text: str) -> bool:
         """Whether nothing told yet that an agent was shown a text."""
-        return (trace, agent, fingerprint(text)) not in self._shown
+        return (agent, fingerprint(text)) not in self._known
 
 
 def _note_call(run: _Run, kind: str, data: dict[str, Any], time: int) -> None:

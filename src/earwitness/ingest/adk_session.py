@@ -75,18 +75,45 @@ class Session:
         self._callers: dict[str, str] = {}
         self.dialogue.scopes = self._scopes = Scopes()
 
-    def keep_piece(self, event: dict[str, Any], place: Place) -> None:
+    def take(self, kind: str, value: Any, place: Place) -> list[Emit]:
+        """Tell what was put aside of it, as far as it can be told at once.
+
+        Args:
+            kind: `event`, `hidden` for one whose actions cannot be read, `piece` of a stream, `state`, `blurred` where
+                what follows does not tell thoughts from words, `begun`.
+            value: an event or a state.
+            place: where it stands.
+        """
+        if kind in ("event", "hidden"):
+            skips = self._whole(value, place, hidden=kind == "hidden")
+            return [*skips, *self.dialogue.drain()]
+        if kind == "piece":
+            self._keep_piece(value, place)
+        elif kind == "state":
+            self.states.append((value, place))
+        elif kind == "blurred":
+            self.dialogue.lose("content_missing", "C6", "thoughts are not told apart from words", place)
+        return []
+
+    def _whole(self, event: dict[str, Any], place: Place, *, hidden: bool) -> list[Emit]:
+        if hidden:
+            self._hide_actions(place)
+        skips = self._drop_pieces(event)
+        self.tell(event, place)
+        return skips
+
+    def _keep_piece(self, event: dict[str, Any], place: Place) -> None:
         """A streamed piece; the whole comes later, or never."""
         self._pieces.setdefault((get(event, "invocationId"), event["author"]), []).append((event, place))
 
-    def drop_pieces(self, event: dict[str, Any]) -> list[Emit]:
+    def _drop_pieces(self, event: dict[str, Any]) -> list[Emit]:
         """The whole has come."""
         if not self._pieces:
             return []
         pieces = self._pieces.pop((get(event, "invocationId"), event["author"]), ())
         return [Skip("duplicate", "a streamed piece of an event that is recorded whole", place) for _, place in pieces]
 
-    def hide_actions(self, place: Place) -> None:
+    def _hide_actions(self, place: Place) -> None:
         """An event whose actions cannot be read; counted, at the place of the first."""
         if self._hidden is None:
             self.dialogue.amend(Trace(id=self.dialogue.trace, observable=WITHOUT_ACTIONS), place)

@@ -8,7 +8,7 @@ nothing was told by then are not mapped, whatever was told stays. A reader of se
 that a run that cannot be told costs no other.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from earwitness.ingest.accounts import Accounts, pointers
 from earwitness.ingest.record import Adapter, Cut, Emit, Lost, Made, Place, Reader, Record, Skip, Source
@@ -42,8 +42,7 @@ class Guarded:
         try:
             emits = list(self._reader.feed(record))
         except Exception as error:
-            reason = f"not of a shape that the adapter {adapter.NAME} knows: {type(error).__name__}"
-            return [Skip("unparseable", reason, record.place)]
+            return [_stumbled(adapter.NAME, error, record.place)]
         lost = False
         for emit in emits:
             if type(emit) is Made:
@@ -137,6 +136,26 @@ def together(emits: Iterable[Emit], places: Iterable[Place], trace: str | None =
         if trace and place:
             detail = f"a run that could not be told to its end: {type(error).__name__}"
             yield Cut(Loss(trace=trace, kind="dropped", detail=detail), place)
+
+
+def singly(tell: Callable[[Record], Iterable[Emit]], records: Iterable[Record], name: str) -> Iterator[Emit]:
+    """What is told of records that were put aside: one over which `tell` stumbles is `unparseable`, as when it is fed.
+
+    Args:
+        tell: tells one.
+        records: in order.
+        name: of who tells.
+    """
+    for record in records:
+        try:
+            emits = list(tell(record))
+        except Exception as error:
+            emits = [_stumbled(name, error, record.place)]
+        yield from emits
+
+
+def _stumbled(name: str, error: Exception, place: Place) -> Skip:
+    return Skip("unparseable", f"not of a shape that the adapter {name} knows: {type(error).__name__}", place)
 
 
 def _trace(item: Item) -> str | None:

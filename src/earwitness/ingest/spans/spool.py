@@ -1,7 +1,6 @@
 """Spans put aside until their trace is complete: on disk, with an index by trace in memory."""
 
 import json
-from array import array
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
@@ -9,6 +8,7 @@ from typing import Self
 import msgspec
 
 from earwitness.ingest.record import Place
+from earwitness.ingest.runlog import Chains
 from earwitness.ingest.shelf import Shelf
 from earwitness.ingest.spans.copies import fullest
 from earwitness.ingest.spans.span import Span
@@ -26,9 +26,7 @@ class Spool:
 
     def __init__(self) -> None:
         self._shelf = Shelf()
-        # The latest span of each trace; of each span where it lies, and which one of its trace came before.
-        self._latest: dict[str, int] = {}
-        self._offsets, self._before = array("q"), array("q")
+        self._chains = Chains()  # of each trace where its spans lie
         self._again: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -40,12 +38,11 @@ class Spool:
     def close(self) -> None:
         """Let the spans go."""
         self._shelf.close()
-        self._latest.clear()
-        self._offsets, self._before = array("q"), array("q")
+        self._chains.clear()
 
     def __len__(self) -> int:
         """How many traces there are."""
-        return len(self._latest)
+        return len(self._chains)
 
     @property
     def size(self) -> int:
@@ -58,9 +55,7 @@ class Spool:
             self._again.add(span.trace_id)
         data = _pack(span)
         offset = self._shelf.put_bytes(len(data).to_bytes(_LENGTH, "big") + data)
-        self._before.append(self._latest.get(span.trace_id, -1))
-        self._latest[span.trace_id] = len(self._offsets)
-        self._offsets.append(offset)
+        self._chains.add(span.trace_id, offset)
         return offset
 
     def at(self, offset: int) -> Span:
@@ -70,7 +65,7 @@ class Spool:
 
     def names(self) -> Iterator[str]:
         """The ids of the traces, in order of appearance."""
-        return iter(self._latest)
+        return self._chains.names()
 
     def of(self, traces: list[str]) -> list[Span]:
         """The spans of some traces, as they were added."""
@@ -78,16 +73,8 @@ class Spool:
 
     def sorted_out(self, traces: list[str]) -> tuple[list[Span], list[Span]]:
         """The same, and the records of spans of which another record is told."""
-        records = [self.at(offset) for trace in traces for offset in self._of(trace)]
+        records = [self.at(offset) for trace in traces for offset in self._chains.of(trace)]
         return (records, []) if self._again.isdisjoint(traces) else fullest(records)
-
-    def _of(self, trace: str) -> list[int]:
-        """Where the spans of a trace lie, in the order in which they were added."""
-        found, at = list[int](), self._latest.get(trace, -1)
-        while at >= 0:
-            found.append(self._offsets[at])
-            at = self._before[at]
-        return found[::-1]
 
 
 def _pack(span: Span) -> bytes:

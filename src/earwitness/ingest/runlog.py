@@ -1,0 +1,118 @@
+"""What is read of many runs, put aside until each is told: on disk, with an index by run in memory."""
+
+import struct
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+from earwitness.ingest.record import Place, Record
+from earwitness.ingest.shelf import Shelf, packed
+
+# Line, offset, length and source of a place, then the bytes of its pointer and those of the value; see `Key`.
+_HEAD = struct.Struct("<6q")
+
+
+class Chains:
+    """Numbers by name, each name's in the order in which they came: two numbers in memory for each of them."""
+
+    def __init__(self) -> None:
+        # The latest of each name; of each the number, and which one of its name came before.
+        self._latest: dict[str, int] = {}
+        self._numbers, self._before = array("q"), array("q")
+
+    def add(self, name: str, number: int) -> None:
+        """Put a number behind those of a name."""
+        self._before.append(self._latest.get(name, -1))
+        self._latest[name] = len(self._numbers)
+        self._numbers.append(number)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._latest
+
+    def __len__(self) -> int:
+        """How many names there are."""
+        return len(self._latest)
+
+    def names(self) -> Iterator[str]:
+        """In order of appearance."""
+        return iter(self._latest)
+
+    def of(self, name: str) -> "array[int]":
+        """The numbers of a name."""
+        found, at = array("q"), self._latest.get(name, -1)
+        while at >= 0:
+            found.append(self._numbers[at])
+            at = self._before[at]
+        found.reverse()
+        return found
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._latest.clear()
+        self._numbers, self._before = array("q"), array("q")
+
+
+class RunLog:
+    """Records by run; what the log holds of one is read when it is asked for, record by record."""
+
+    def __init__(self) -> None:
+        self._shelf = Shelf()
+        self._chains = Chains()
+
+    def __contains__(self, run: str) -> bool:
+        return run in self._chains
+
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return len(self._chains)
+
+    @property
+    def size(self) -> int:
+        """Bytes that were put aside."""
+        return self._shelf.size
+
+    def add(self, run: str, value: Any, place: Place) -> int:
+        """Put a record behind the others of its run; gives where it lies.
+
+        Raises:
+            RecursionError: it is nested too deep to be written.
+        """
+        return self.add_packed(run, packed(value), place)
+
+    def add_packed(self, run: str, raw: tuple[bytes, int], place: Place) -> int:
+        """The same for what `packed` gave."""
+        line, offset, length, pointer, source = place
+        where, (data, sign) = pointer.encode("utf-8", "surrogatepass"), raw
+        head = _HEAD.pack(line, offset, length, source, len(where), sign * len(data))
+        at = self._shelf.put_bytes(head + where + data)
+        self._chains.add(run, at)
+        return at
+
+    def share(self, run: str, at: int) -> None:
+        """Put what lies there behind the records of another run, too."""
+        self._chains.add(run, at)
+
+    def names(self) -> Iterator[str]:
+        """The runs, in order of appearance."""
+        return self._chains.names()
+
+    def of(self, run: str) -> Iterator[Record]:
+        """The records of a run, in order."""
+        for at in self._chains.of(run):
+            place, key = self._at(at)
+            yield Record(self._shelf.get(key), place)
+
+    def places(self, run: str) -> Iterator[Place]:
+        """Where they stand."""
+        return (self._at(at)[0] for at in self._chains.of(run))
+
+    def _at(self, at: int) -> tuple[Place, tuple[int, int]]:
+        line, offset, length, source, pointed, size = _HEAD.unpack(self._shelf.get_bytes(at, _HEAD.size))
+        start = at + _HEAD.size
+        pointer = self._shelf.get_bytes(start, pointed).decode("utf-8", "surrogatepass") if pointed else ""
+        return Place(line, offset, length, pointer, source), (start + pointed, size)
+
+    def close(self) -> None:
+        """Let them go."""
+        self._shelf.close()
+        self._chains.clear()
