@@ -12,11 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from earwitness.cli import cli
-from earwitness.ingest import workers
+from earwitness.ingest import frames, workers
+from earwitness.ingest.forking import processors
+from earwitness.ingest.frames import Told
 from earwitness.ingest.loader import Loader
 from earwitness.ingest.record import Cut, Emit, Lost, Made, Place, Sent, Skip
 from earwitness.ingest.spans import reader
-from earwitness.ingest.workers import Told, jobs_for, processors, tell_all
+from earwitness.ingest.workers import jobs_for, tell_all
 from earwitness.schema.case import Case
 from earwitness.schema.model import Event, Loss
 
@@ -83,7 +85,7 @@ ODD: dict[int, Callable[[], Made]] = {
 
 @pytest.mark.parametrize("part", [1 << 20, 1])
 def test_what_cannot_be_sent_is_told_here(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_PART", part)
+    monkeypatch.setattr(frames, "_PART", part)
 
     def odd(n: int) -> Told:
         emits = [event(n), ODD.get(n, lambda: event(n, "more"))(), event(n, "last")]
@@ -96,7 +98,7 @@ def test_what_cannot_be_sent_is_told_here(part: int, monkeypatch: pytest.MonkeyP
 
 
 def test_a_long_run_is_sent_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = list(workers._parts(event(n, "x" * 999) for n in range(2500)))
+    parts = list(frames._parts(event(n, "x" * 999) for n in range(2500)))
     assert [more for _, more in parts] == [True, True, False]
     assert sum(len(emits) for emits, _ in parts) == 2500
 
@@ -104,7 +106,7 @@ def test_a_long_run_is_sent_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("last", [0, 20, 39])
 @pytest.mark.parametrize("after", [0, 3])
 def test_a_process_that_dies_costs_nothing(last: int, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_PART", 1)
+    monkeypatch.setattr(frames, "_PART", 1)
     here = os.getpid()
 
     def telling(n: int) -> Iterator[Emit]:
@@ -179,9 +181,9 @@ def test_the_case_is_the_same(jobs: int, tmp_path: Path, monkeypatch: pytest.Mon
     one = tables(path, 1)
     started: list[int] = []
 
-    def noted(runs: Iterator[Any], tell: Callable[[Any], Told], jobs: int) -> Iterator[tuple[Any, Told]]:
+    def noted(runs: Iterator[Any], tell: Callable[[Any], Told], jobs: int, *more: Any) -> Iterator[tuple[Any, Told]]:
         started.append(jobs)
-        return tell_all(runs, tell, jobs)
+        return tell_all(runs, tell, jobs, *more)
 
     monkeypatch.setattr(workers, "_WORTH", 1 << 10)
     monkeypatch.setattr(reader, "tell_all", noted)

@@ -95,9 +95,9 @@ def loader(case: "Case", progress: Progress, mapping: Path | None, jobs: int | N
     Raises:
         InputError: the mapping file does not hold together.
     """
+    from earwitness.ingest.forking import processors
     from earwitness.ingest.loader import Loader
     from earwitness.ingest.mapping import MappedAdapter, load_mapping
-    from earwitness.ingest.workers import processors
 
     adapter = MappedAdapter(load_mapping(mapping)) if mapping else None
     return Loader(case, progress=progress, adapter=adapter, jobs=jobs or processors())

@@ -12,11 +12,13 @@ from typing import Any
 from earwitness.ingest.adk_debug import DebugRuns, Shown
 from earwitness.ingest.adk_session import Session
 from earwitness.ingest.adk_words import MEANT, get, means, parts_of, spoken
+from earwitness.ingest.ahead import Ahead
 from earwitness.ingest.boundary import singly, together
 from earwitness.ingest.dialogue import At
+from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.runlog import RunLog
-from earwitness.ingest.workers import Told, jobs_for, tell_all
+from earwitness.ingest.workers import jobs_for, tell_all
 
 _NAME = "google-adk"
 
@@ -39,6 +41,7 @@ class AdkReader:
     def __init__(self, context: Context) -> None:
         self.context = context
         self._log = RunLog()  # of pairs: what it is, and the value
+        self._ahead = Ahead(self._told, context.jobs)
         self._owned: dict[str, list[str]] = {}
         self._debug = DebugRuns()
 
@@ -55,7 +58,7 @@ class AdkReader:
             self._own(value)
             self._begin(value["session"], place)
             if isinstance(state, dict):
-                self._log.add(value["session"], ("state", state), place.at("/state"))
+                self._keep(value["session"], "state", state, place.at("/state"))
             return ()
         if not state:
             return (Skip("ignored", "a row without content", place),)
@@ -69,11 +72,18 @@ class AdkReader:
     def _share(self, value: dict[str, Any], place: Place) -> None:
         """State of an app or a user: every session of theirs can read it."""
         state = {value["shared"] + key: inner for key, inner in value["state"].items()}
-        first, *others = self._owned.get(value["owner"], ()) or (None,)
-        if first is not None:
-            at = self._log.add(first, ("state", state), place.at("/state"))
-            for trace in others:
+        at: int | None = None
+        for trace in self._owned.get(value["owner"], ()):
+            if at is None:
+                at = self._keep(trace, "state", state, place.at("/state"))
+            else:
                 self._log.share(trace, at)
+                self._ahead.touch(trace, self._log.size)
+
+    def _keep(self, trace: str, kind: str, value: Any, place: Place) -> int:
+        at = self._log.add(trace, (kind, value), place)
+        self._ahead.touch(trace, self._log.size)
+        return at
 
     def _event(self, value: dict[str, Any], place: Place) -> Iterable[Emit]:
         event = spoken(value["event"])
@@ -82,38 +92,39 @@ class AdkReader:
             return (Skip("unparseable", "an event without author or invocation", place),)
         trace = str(value.get("session") or event.get("session_id") or event.get("sessionId") or run)
         if event.get("partial"):
-            self._log.add(trace, ("piece", event), place)
+            self._keep(trace, "piece", event, place)
             return ()
         self._begin(trace, place)
         if not self.context.claim("adk-event", str(event.get("id") or f"{run}/{event.get('timestamp')}")):
             return (Skip("duplicate", "the same event was read before", place),)
         if not parts_of(event.get("content")) and not any(means(get(event, key)) for key in MEANT[1:]):
             return (Skip("ignored", "an event without content", place),)
-        self._log.add(trace, ("hidden" if value.get("hidden") else "event", event), place)
+        self._keep(trace, "hidden" if value.get("hidden") else "event", event, place)
         return ()
 
     def _begin(self, trace: str, place: Place) -> None:
         """A session is known from here on, whatever is told of it."""
         if trace not in self._log:
-            self._log.add(trace, ("begun", None), place)
+            self._keep(trace, "begun", None, place)
 
     def _entry(self, form: Record) -> Iterable[Emit]:
         """An entry of a debug log, once the runs of all of them are known."""
         value, place = form
         if "event" not in value and "state" not in value:
-            self._log.add(value["session"], ("debug", value), place)
+            self._keep(value["session"], "debug", value, place)
             return ()
         if value.get("blurred"):
-            self._log.add(value["session"], ("blurred", None), place)
+            self._keep(value["session"], "blurred", None, place)
         return self.feed(form)
 
     def finish(self) -> Iterator[Emit]:
         """All sessions, in order of appearance."""
         for form in self._debug.forms():
             yield from (form,) if isinstance(form, Skip) else singly(self._entry, (form,), _NAME)
-        jobs = jobs_for(len(self._log), self._log.size, self.context.jobs)
-        for _, told in tell_all(self._log.names(), self._told, jobs):
+        jobs = jobs_for(len(self._log), self._log.size, self.context.jobs, self._ahead)
+        for _, told in tell_all(self._log.names(), self._told, jobs, self._ahead):
             yield from told.emits
+        self._ahead.close()
         self._log.close()
 
     def _told(self, trace: str) -> Told:

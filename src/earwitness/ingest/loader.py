@@ -20,6 +20,7 @@ from earwitness.ingest.containers import Block, Container, line_columns, records
 from earwitness.ingest.digests import Digests
 from earwitness.ingest.files import DAMAGE, Opened, cause, open_all
 from earwitness.ingest.fingerprints import name_foreign
+from earwitness.ingest.forking import processors
 from earwitness.ingest.jsonpieces import Large
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.layouts import READERS, recognise
@@ -28,7 +29,6 @@ from earwitness.ingest.record import Adapter, Emit, Made, Place, Record, Skip, S
 from earwitness.ingest.registry import ORDINARY, adapter_for, fits, priority
 from earwitness.ingest.stems import Stems
 from earwitness.ingest.stream import CountingStream
-from earwitness.ingest.workers import processors
 from earwitness.ingest.writer import Writer
 from earwitness.schema.case import Case
 from earwitness.schema.progress import Progress, silent

@@ -19,12 +19,14 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from earwitness.ingest.ahead import Ahead, TooEarly
 from earwitness.ingest.boundary import together
+from earwitness.ingest.frames import Told
 from earwitness.ingest.openai_spans import span_of, tell_trace
 from earwitness.ingest.record import Context, Elements, Emit, Made, Place, Record, Skip, is_array
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.spool import Spool
-from earwitness.ingest.workers import Told, jobs_for, tell_all
+from earwitness.ingest.workers import jobs_for, tell_all
 from earwitness.schema.model import Loss, Trace
 
 
@@ -64,6 +66,7 @@ class _Reader:
     def __init__(self, context: Context) -> None:
         self.context = context
         self._spool = Spool()
+        self._ahead = Ahead(self._told, context.jobs)
         self._heads: dict[str, tuple[dict[str, Any], Place]] = {}
         self._begun: dict[tuple[str, str], Span] = {}
 
@@ -84,6 +87,7 @@ class _Reader:
         if trace in self._heads:
             return (Skip("duplicate", "the same trace was read before", place),)
         self._heads[trace] = (value, place)
+        self._ahead.touch(trace, self._spool.size)
         return ()
 
     def _span(self, span: Span, *, ended: bool) -> Iterator[Emit]:
@@ -107,16 +111,18 @@ class _Reader:
     def _keep(self, span: Span) -> Iterator[Emit]:
         try:
             self._spool.add(span)
+            self._ahead.touch(span.trace_id, self._spool.size)
         except RecursionError:
             yield Skip("unparseable", "a span nested too deep to be read", span.place)
 
     def finish(self) -> Iterator[Emit]:
         yield from self._unfinished()
         with self._spool:
-            jobs = jobs_for(len(self._spool), self._spool.size, self.context.jobs)
-            for trace, told in tell_all(self._spool.names(), self._told, jobs):
+            jobs = jobs_for(len(self._spool), self._spool.size, self.context.jobs, self._ahead)
+            for trace, told in tell_all(self._spool.names(), self._told, jobs, self._ahead):
                 yield from told.emits
                 self._heads.pop(trace, None)
+            self._ahead.close()
         for trace, (head, place) in self._heads.items():
             known = {k: head[k] for k in ("workflow_name", "group_id", "metadata") if head.get(k)}
             yield Made(Trace(id=trace, framework="openai-agents", observable=(), attributes=known or None), place)
@@ -125,6 +131,8 @@ class _Reader:
 
     def _told(self, trace: str) -> Told:
         spans = self._spool.of([trace])
+        if not spans:
+            raise TooEarly(trace)
         head, place = self._heads.get(trace, (None, spans[0].place))
         return Told(together(tell_trace(spans, head), chain((place,), (span.place for span in spans))), {})
 

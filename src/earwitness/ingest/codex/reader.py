@@ -8,9 +8,10 @@ from earwitness.ingest.chronicle import run_name
 from earwitness.ingest.codex.items import items_of, says
 from earwitness.ingest.codex.telling import tell
 from earwitness.ingest.codex.threads import Run, Thread, runs_of, thread_of
+from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.shelf import Shelf, packed
-from earwitness.ingest.workers import Told, jobs_for, tell_all
+from earwitness.ingest.workers import jobs_for, tell_all
 
 
 class Reader:
