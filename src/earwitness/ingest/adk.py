@@ -12,13 +12,11 @@ from typing import Any
 from earwitness.ingest.adk_debug import DebugRuns, Shown
 from earwitness.ingest.adk_session import Session
 from earwitness.ingest.adk_words import MEANT, get, means, parts_of, spoken
-from earwitness.ingest.ahead import Ahead
 from earwitness.ingest.boundary import singly, together
 from earwitness.ingest.dialogue import At
 from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.runlog import RunLog
-from earwitness.ingest.workers import jobs_for, tell_all
 
 _NAME = "google-adk"
 
@@ -40,8 +38,7 @@ class AdkReader:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._log = RunLog()  # of pairs: what it is, and the value
-        self._ahead = Ahead(self._told, context.jobs)
+        self._log = RunLog(self._told, context.jobs)  # of pairs: what it is, and the value
         self._owned: dict[str, list[str]] = {}
         self._debug = DebugRuns()
 
@@ -78,12 +75,9 @@ class AdkReader:
                 at = self._keep(trace, "state", state, place.at("/state"))
             else:
                 self._log.share(trace, at)
-                self._ahead.touch(trace, self._log.size)
 
     def _keep(self, trace: str, kind: str, value: Any, place: Place) -> int:
-        at = self._log.add(trace, (kind, value), place)
-        self._ahead.touch(trace, self._log.size)
-        return at
+        return self._log.add(trace, (kind, value), place)
 
     def _event(self, value: dict[str, Any], place: Place) -> Iterable[Emit]:
         event = spoken(value["event"])
@@ -121,11 +115,7 @@ class AdkReader:
         """All sessions, in order of appearance."""
         for form in self._debug.forms():
             yield from (form,) if isinstance(form, Skip) else singly(self._entry, (form,), _NAME)
-        jobs = jobs_for(len(self._log), self._log.size, self.context.jobs, self._ahead)
-        for _, told in tell_all(self._log.names(), self._told, jobs, self._ahead):
-            yield from told.emits
-        self._ahead.close()
-        self._log.close()
+        yield from self._log.told()
 
     def _told(self, trace: str) -> Told:
         return Told(together(self._tell(trace), self._log.places(trace), trace), {})

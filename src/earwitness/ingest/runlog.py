@@ -2,11 +2,14 @@
 
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from earwitness.ingest.record import Place, Record
+from earwitness.ingest.ahead import Ahead
+from earwitness.ingest.frames import Told
+from earwitness.ingest.record import Emit, Place, Record
 from earwitness.ingest.shelf import Shelf, packed
+from earwitness.ingest.workers import jobs_for, tell_all
 
 # Line, offset, length and source of a place, then the bytes of its pointer and those of the value; see `Key`.
 _HEAD = struct.Struct("<6q")
@@ -53,11 +56,18 @@ class Chains:
 
 
 class RunLog:
-    """Records by run; what the log holds of one is read when it is asked for, record by record."""
+    """Records by run; what the log holds of one is read when it is asked for, record by record.
 
-    def __init__(self) -> None:
+    Args:
+        tell: says what there is to say of a run, by its name; it raises nothing and changes nothing outside.
+        jobs: the most processes that may tell runs.
+    """
+
+    def __init__(self, tell: Callable[[str], Told], jobs: int) -> None:
         self._shelf = Shelf()
         self._chains = Chains()
+        self._tell, self._jobs = tell, jobs
+        self._ahead = Ahead(tell, jobs)
 
     def __contains__(self, run: str) -> bool:
         return run in self._chains
@@ -85,12 +95,20 @@ class RunLog:
         where, (data, sign) = pointer.encode("utf-8", "surrogatepass"), raw
         head = _HEAD.pack(line, offset, length, source, len(where), sign * len(data))
         at = self._shelf.put_bytes(head + where + data)
-        self._chains.add(run, at)
+        self.share(run, at)
         return at
 
     def share(self, run: str, at: int) -> None:
         """Put what lies there behind the records of another run, too."""
         self._chains.add(run, at)
+        self._ahead.touch(run, self._shelf.size)
+
+    def told(self) -> Iterator[Emit]:
+        """What is told of all runs, in order of appearance; then they are gone."""
+        jobs = jobs_for(len(self), self.size, self._jobs, self._ahead)
+        for _, told in tell_all(self.names(), self._tell, jobs, self._ahead):
+            yield from told.emits
+        self.close()
 
     def names(self) -> Iterator[str]:
         """The runs, in order of appearance."""
@@ -114,5 +132,6 @@ class RunLog:
 
     def close(self) -> None:
         """Let them go."""
+        self._ahead.close()
         self._shelf.close()
         self._chains.clear()
