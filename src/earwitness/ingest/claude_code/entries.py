@@ -153,18 +153,24 @@ def _block(part: Any, pointer: str) -> Block:
 
 def _result(part: dict[str, Any], pointer: str) -> Block:
     content = part.get("content")
-    parts = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
-    texts = [_said(p) for p in parts if isinstance(p, dict) and p.get("type") not in IMAGES]
-    text, agent = _without_tail("\n".join(t for t in texts if t))
+    said, images = _shown(content) if isinstance(content, list) else (text_of(content), 0)
+    text, agent = _without_tail(said)
     return Block(
         kind="tool_result",
         text=text,
         pointer=pointer,
         id=str(part.get("tool_use_id")),
         failed=part.get("is_error") is True,
-        images=sum(isinstance(p, dict) and p.get("type") in IMAGES for p in parts),
+        images=images,
         agent=agent,
     )
+
+
+def _shown(content: list[Any]) -> tuple[str, int]:
+    """The texts of a result, and how many images it has."""
+    parts = [part for part in content if isinstance(part, dict)]
+    said = [_said(part) for part in parts if part.get("type") not in IMAGES]
+    return "\n".join(filter(None, said)), len(parts) - len(said)
 
 
 def _said(part: dict[str, Any]) -> str:

@@ -59,13 +59,13 @@ class Reader:
         self._homes = Integers()
         self._loose = Tape[tuple[str, str, Place]]()
 
-    def feed(self, record: Record) -> Iterable[Emit]:
+    def feed(self, record: Record) -> tuple[Emit, ...]:
         """Keep a line for its session."""
         line, place = record
         kind = line.get("type")
         if kind in _MESSAGES:
-            yield from self._message(line, place)
-        elif kind == "summary" and "leafUuid" in line:
+            return self._message(line, place)
+        if kind == "summary" and "leafUuid" in line:
             text = text_of(line.get("summary"))
             self._loose.append((str(line["leafUuid"]), text, place), len(text))
         elif kind == "answer":
@@ -76,7 +76,8 @@ class Reader:
             self._about_agent(line, place)
         else:
             reason = f"bookkeeping line of type {kind}" if kind in IGNORED else "a line of a type that is not read"
-            yield Skip("ignored" if kind in IGNORED else "unknown", reason, place)
+            return (Skip("ignored" if kind in IGNORED else "unknown", reason, place),)
+        return ()
 
     def finish(self) -> Iterable[Emit]:
         """Every session, in the order of their first lines."""
@@ -94,18 +95,18 @@ class Reader:
         yield from singly(session.take, self._log.of(name), _NAME)
         yield from tell(session)
 
-    def _message(self, line: dict[str, Any], place: Place) -> Iterator[Emit]:
+    def _message(self, line: dict[str, Any], place: Place) -> tuple[Emit, ...]:
         uuid, content = uuid_of(line), content_of(line)
         if content is None:
             reason = "a system line without content" if line.get("type") == "system" else "a message without content"
-            yield Skip("ignored" if line.get("type") == "system" else "unparseable", reason, place)
-        elif uuid and not self.context.claim(_NAME, uuid, fingerprint(line)):
-            yield Skip("duplicate", "the same line was read before", place)
-        else:
-            file = self.context.name
-            session = session_of(line, file)
-            self._log.add(session, ("line", *kept_of(line, content, file)), place)
-            self._homes.extend((hash(uuid), hash(session)))
+            return (Skip("ignored" if line.get("type") == "system" else "unparseable", reason, place),)
+        if uuid and not self.context.claim(_NAME, uuid, fingerprint(line)):
+            return (Skip("duplicate", "the same line was read before", place),)
+        file = self.context.name
+        session = session_of(line, file)
+        self._log.add(session, ("line", *kept_of(line, content, file)), place)
+        self._homes.extend((hash(uuid), hash(session)))
+        return ()
 
     def _attachment(self, line: dict[str, Any], place: Place) -> None:
         agent = line.get("agentId") if line.get("isSidechain") else None

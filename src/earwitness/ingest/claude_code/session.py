@@ -122,8 +122,8 @@ def _carry_times(entries: list[Entry]) -> None:
 
 def _name_sidechains(entries: list[Entry]) -> None:
     """Older versions write the id of a sub-agent on some of its lines only."""
-    by_id = {e.uuid: e for e in entries}
     side = [e for e in entries if e.sidechain]
+    by_id = {e.uuid: e for e in entries} if side else {}
     roots = {e.uuid: _root(e, by_id) for e in side}
     names = {roots[e.uuid]: e.agent for e in side if e.agent}
     known = sorted({e.agent for e in side if e.agent})
@@ -154,6 +154,9 @@ def _ordered(entries: list[Entry]) -> Iterator[Entry]:
                 yield entry
             elif id(entry) not in done:
                 done.add(id(entry))
-                before = [by_id[entry.parent]] if entry.parent in by_id else []
-                stack.append((entry, True))
-                stack.extend((e, False) for e in reversed(before + entry.after) if id(e) not in done)
+                before = [by_id[entry.parent], *entry.after] if entry.parent in by_id else entry.after
+                waits = [(e, False) for e in reversed(before) if id(e) not in done]
+                if waits:
+                    stack += [(entry, True), *waits]
+                else:
+                    yield entry
