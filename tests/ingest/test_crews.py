@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from earwitness.ingest.chronicle import Chronicle, base_name, name_of, text_of
-from earwitness.ingest.claude_code.entries import entry_of
+from earwitness.ingest.claude_code.entries import content_of, entry_of, kept_of, session_of
 from earwitness.ingest.codex.items import items_of, says
 from earwitness.ingest.crewai.facts import KEPT, unquote
 from earwitness.ingest.crewai.telling import _Teller
@@ -241,9 +241,10 @@ def test_a_resumed_claude_session_is_read_once_and_loops_of_parents_end(tmp_path
 
 def test_a_claude_line_without_session_is_named_by_its_folder_or_file() -> None:
     line = {"type": "user", "isSidechain": True, "message": {"content": "x"}}
-    entry = entry_of(line, HERE, "/p/s-7/subagents/agent-k1.jsonl")
-    assert entry is not None
-    assert (entry.session, entry.agent) == ("s-7", "k1")
+    file = "/p/s-7/subagents/agent-k1.jsonl"
+    content = content_of(line)
+    assert content is not None
+    assert (session_of(line, file), entry_of(kept_of(line, content, file), HERE).agent) == ("s-7", "k1")
 
 
 @pytest.mark.parametrize("kind", ["compacted", "turn_context", "event_msg", "response_item", "session_state"])

@@ -195,6 +195,8 @@ def test_the_case_is_the_same(jobs: int, tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     "adapter",
     [
+        "claude-code",
+        "claude-stream",
         "codex-rollout",
         "codex-exec",
         "google-adk-events",

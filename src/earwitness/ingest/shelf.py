@@ -93,7 +93,7 @@ class Shelf:
             return self._read(at, size)
         start = at - self._seen_at
         if start < 0 or start + size > len(self._seen):
-            follows = 0 <= start - len(self._seen) < _AHEAD
+            follows = 0 <= start < len(self._seen) + _AHEAD  # where the last part ended within it, too
             self._seen, self._seen_at, start = self._read(at, max(size, _AHEAD if follows else _NEAR)), at, 0
         return self._seen[start : start + size]
 

@@ -1,20 +1,33 @@
 """Lines of a transcript as entries, message contents as blocks."""
 
-import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
-
-import msgspec
 
 from earwitness.ingest.chronicle import base_name, name_of, text_of
 from earwitness.ingest.record import Place
+from earwitness.ingest.shelf import packed
 
 _AGENT_FILE = re.compile(r"agent-([0-9A-Za-z]+)(?:\.meta)?\.json")
 _SESSION_FOLDER = re.compile(r"([^/\\!]+)[/\\]subagents[/\\]")
 _TAIL = re.compile(r"\s*agentId: (\w+)[^\n]*(?:\n<usage>.*?</usage>)?\s*\Z", re.DOTALL)
-_RAW = msgspec.json.Encoder(enc_hook=str).encode
 IMAGES = ("image", "document")
+# What an entry is made of, besides what the line says, what it says of a tool's result, and whose file it stands in.
+_FIELDS = (
+    "type",
+    "uuid",
+    "parentUuid",
+    "isSidechain",
+    "agentId",
+    "madeBy",
+    "timestamp",
+    "agentName",
+    "isMeta",
+    "isCompactSummary",
+)
+_RESULT = ("agentId", "status", "isAsync")
 
 
 class Block(NamedTuple):
@@ -31,12 +44,11 @@ class Block(NamedTuple):
     agent: str | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Entry:
     """One user, assistant or system line."""
 
     place: Place
-    session: str
     type: str
     uuid: str
     parent: str | None
@@ -49,9 +61,11 @@ class Entry:
     asynchronous: bool = False
     meta: bool = False
     compact: bool = False
+    maker: str | None = None
     after: list["Entry"] = field(default_factory=list)
 
 
+@lru_cache(maxsize=64)
 def agent_of_file(name: str) -> str | None:
     """The id of the sub-agent whose file this is."""
     found = _AGENT_FILE.search(name)
@@ -64,22 +78,9 @@ def session_of_file(name: str) -> str | None:
     return found[1] if found else None
 
 
-def fingerprint(line: dict[str, Any]) -> str:
-    """What a resumed session copies unchanged: id and message. A broken line never shadows a whole one."""
-    told = [line.get("type"), line.get("message"), line.get("content")]
-    try:
-        raw = _RAW(told)
-    except (UnicodeEncodeError, OverflowError):  # half of a surrogate pair, a number of many digits
-        raw = text_of(told).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(raw, digest_size=16).hexdigest()
-
-
-def without_bulk(line: dict[str, Any]) -> dict[str, Any]:
-    """A line without the second copy of a tool's result."""
-    result = line.get("toolUseResult")
-    if not isinstance(result, dict):
-        return {key: value for key, value in line.items() if key != "toolUseResult"}
-    return {**line, "toolUseResult": {k: result[k] for k in ("agentId", "status", "isAsync") if k in result}}
+def fingerprint(line: dict[str, Any]) -> bytes:
+    """What a resumed session copies unchanged besides the id. A broken line never shadows a whole one."""
+    return packed((line.get("type"), line.get("message"), line.get("content")))[0]
 
 
 def session_of(line: dict[str, Any], file: str) -> str:
@@ -92,53 +93,49 @@ def uuid_of(line: dict[str, Any]) -> str:
     return str(line.get("uuid") or "")
 
 
-def has_message(line: dict[str, Any]) -> bool:
-    """Whether there is a message to read in a line."""
-    return isinstance(_content(line)[0], str | list)
+def content_of(line: dict[str, Any]) -> str | list[Any] | None:
+    """What a line says, if there is something to read."""
+    if line.get("type") == "system":
+        content = line.get("content")
+    else:
+        message = line.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, str | list) else None
 
 
-def entry_of(line: dict[str, Any], place: Place, file: str) -> Entry | None:
-    """The entry of a line; None where there is no message to read."""
-    blocks = _blocks(line)
-    if blocks is None:
-        return None
-    sidechain = line.get("isSidechain") is True
-    agent = name_of(line.get("agentId"))
+def kept_of(line: dict[str, Any], content: str | list[Any], file: str) -> tuple[Any, ...]:
+    """What is kept of a line until its session is told: without its bulk, the second copy of a tool's result."""
     result = line.get("toolUseResult")
-    result = result if isinstance(result, dict) else {}
-    about = name_of(result.get("agentId")) or (None if sidechain else agent)
+    said = tuple(map(result.get, _RESULT)) if isinstance(result, dict) else None
+    return *map(line.get, _FIELDS), content, said, agent_of_file(file)
+
+
+def entry_of(kept: Sequence[Any], place: Place) -> Entry:
+    """The entry of what `kept_of` gave."""
+    kind, uuid, parent, side, agent, maker, time, name, meta, compact, content, said, file_agent = kept
+    sidechain, agent = side is True, name_of(agent)
+    about, status, is_async = said or (None, None, None)
     return Entry(
         place=place,
-        session=session_of(line, file),
-        type=str(line.get("type")),
-        uuid=uuid_of(line),
-        parent=name_of(line.get("parentUuid")),
-        agent=(agent or agent_of_file(file)) if sidechain else None,
+        type=str(kind),
+        uuid=str(uuid or ""),
+        parent=name_of(parent),
+        agent=(agent or file_agent) if sidechain else None,
         sidechain=sidechain,
-        time=line.get("timestamp") if isinstance(line.get("timestamp"), str) else None,
-        blocks=blocks,
-        about=about,
-        name=name_of(line.get("agentName")),
-        asynchronous=result.get("isAsync") is True or result.get("status") in ("async_launched", "teammate_spawned"),
-        meta=line.get("isMeta") is True,
-        compact=line.get("isCompactSummary") is True,
+        time=time if isinstance(time, str) else None,
+        blocks=_blocks(content, "/content" if kind == "system" else "/message/content"),
+        about=name_of(about) or (None if sidechain else agent),
+        name=name_of(name),
+        asynchronous=is_async is True or status in ("async_launched", "teammate_spawned"),
+        meta=meta is True,
+        compact=compact is True,
+        maker=maker if isinstance(maker, str) else None,
     )
 
 
-def _content(line: dict[str, Any]) -> tuple[Any, str]:
-    """What a line says, and where."""
-    message = line.get("message")
-    if line.get("type") == "system":
-        return line.get("content"), "/content"
-    return (message.get("content") if isinstance(message, dict) else None), "/message/content"
-
-
-def _blocks(line: dict[str, Any]) -> list[Block] | None:
-    content, base = _content(line)
+def _blocks(content: str | list[Any], base: str) -> list[Block]:
     if isinstance(content, str):
         return [Block("text", content, base)]
-    if not isinstance(content, list):
-        return None
     return [_block(part, f"{base}/{n}") for n, part in enumerate(content)]
 
 
@@ -156,18 +153,24 @@ def _block(part: Any, pointer: str) -> Block:
 
 def _result(part: dict[str, Any], pointer: str) -> Block:
     content = part.get("content")
-    parts = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
-    texts = [_said(p) for p in parts if isinstance(p, dict) and p.get("type") not in IMAGES]
-    text, agent = _without_tail("\n".join(t for t in texts if t))
+    said, images = _shown(content) if isinstance(content, list) else (text_of(content), 0)
+    text, agent = _without_tail(said)
     return Block(
         kind="tool_result",
         text=text,
         pointer=pointer,
         id=str(part.get("tool_use_id")),
         failed=part.get("is_error") is True,
-        images=sum(isinstance(p, dict) and p.get("type") in IMAGES for p in parts),
+        images=images,
         agent=agent,
     )
+
+
+def _shown(content: list[Any]) -> tuple[str, int]:
+    """The texts of a result, and how many images it has."""
+    parts = [part for part in content if isinstance(part, dict)]
+    said = [_said(part) for part in parts if part.get("type") not in IMAGES]
+    return "\n".join(filter(None, said)), len(parts) - len(said)
 
 
 def _said(part: dict[str, Any]) -> str:

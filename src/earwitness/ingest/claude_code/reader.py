@@ -3,23 +3,27 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from earwitness.ingest.boundary import together
+import numpy as np
+
+from earwitness.ingest.boundary import singly, together
 from earwitness.ingest.chronicle import base_name, text_of
 from earwitness.ingest.claude_code.entries import (
     agent_of_file,
-    entry_of,
+    content_of,
     fingerprint,
-    has_message,
+    kept_of,
     session_of,
     session_of_file,
     uuid_of,
-    without_bulk,
 )
-from earwitness.ingest.claude_code.session import Aside, Session
+from earwitness.ingest.claude_code.session import Session
 from earwitness.ingest.claude_code.telling import tell
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.shelf import Shelf
+from earwitness.ingest.runlog import RunLog
+from earwitness.ingest.shelf import Integers, Tape
+from earwitness.ingest.workers import Told, jobs_for, tell_all
 
+_NAME = "claude-code"
 # Lines of the program's own bookkeeping; what they say of the talk stands in other lines.
 IGNORED = frozenset(
     {
@@ -50,85 +54,96 @@ class Reader:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.shelf = Shelf()
-        self.sessions: dict[str, Session] = {}
-        self.homes: dict[str, Session] = {}
-        self.loose: list[tuple[str, Aside]] = []
+        self._log = RunLog()  # of what `Session.take` takes
+        # Of each line the hashes of its id and of its session: what summaries name is looked up once, at the end.
+        self._homes = Integers()
+        self._loose = Tape[tuple[str, str, Place]]()
 
-    def feed(self, record: Record) -> Iterable[Emit]:
+    def feed(self, record: Record) -> tuple[Emit, ...]:
         """Keep a line for its session."""
         line, place = record
         kind = line.get("type")
         if kind in _MESSAGES:
-            yield from self._message(line, place)
-        elif kind == "summary" and "leafUuid" in line:
-            self.loose.append((str(line["leafUuid"]), Aside("summary", text_of(line.get("summary")), place)))
+            return self._message(line, place)
+        if kind == "summary" and "leafUuid" in line:
+            text = text_of(line.get("summary"))
+            self._loose.append((str(line["leafUuid"]), text, place), len(text))
         elif kind == "answer":
-            self._session(str(line["sessionId"])).asides.append(Aside(kind, line["result"], place.at("/result")))
+            self._aside(str(line["sessionId"]), kind, line["result"], place.at("/result"))
         elif kind == "attachment":
             self._attachment(line, place)
         elif kind in ("started", "result") or "toolUseId" in line:
             self._about_agent(line, place)
         else:
             reason = f"bookkeeping line of type {kind}" if kind in IGNORED else "a line of a type that is not read"
-            yield Skip("ignored" if kind in IGNORED else "unknown", reason, place)
+            return (Skip("ignored" if kind in IGNORED else "unknown", reason, place),)
+        return ()
 
     def finish(self) -> Iterable[Emit]:
         """Every session, in the order of their first lines."""
         yield from self._summaries()
-        self.homes.clear()  # so that a session goes as soon as it is told
-        while self.sessions:
-            session = self.sessions.pop(next(iter(self.sessions)))
-            yield from together(self._told(session), session.places())
-        self.shelf.close()
+        jobs = jobs_for(len(self._log), self._log.size, self.context.jobs)
+        for _, told in tell_all(self._log.names(), self._told, jobs):
+            yield from told.emits
+        self._log.close()
 
-    def _told(self, session: Session) -> Iterator[Emit]:
-        for key, place, file in session.shelved:
-            entry = entry_of(self.shelf.get(key), place, file)
-            session.entries += [entry] if entry else []
+    def _told(self, session: str) -> Told:
+        return Told(together(self._tell(session), self._log.places(session)), {})
+
+    def _tell(self, name: str) -> Iterator[Emit]:
+        session = Session(name)
+        yield from singly(session.take, self._log.of(name), _NAME)
         yield from tell(session)
 
-    def _session(self, name: str) -> Session:
-        if name not in self.sessions:
-            self.sessions[name] = Session(name)
-        return self.sessions[name]
-
-    def _message(self, line: dict[str, Any], place: Place) -> Iterator[Emit]:
-        uuid, mark = uuid_of(line), fingerprint(line)
-        if not has_message(line):
+    def _message(self, line: dict[str, Any], place: Place) -> tuple[Emit, ...]:
+        uuid, content = uuid_of(line), content_of(line)
+        if content is None:
             reason = "a system line without content" if line.get("type") == "system" else "a message without content"
-            yield Skip("ignored" if line.get("type") == "system" else "unparseable", reason, place)
-        elif uuid and not self.context.claim("claude-code", uuid, mark):
-            yield Skip("duplicate", "the same line was read before", place)
-        else:
-            session = self._session(session_of(line, self.context.name))
-            session.shelved.add(self.shelf.put(without_bulk(line)), place, self.context.name)
-            if "madeBy" in line:
-                session.made_by[line["agentId"]] = line["madeBy"]
-            self.homes.setdefault(uuid, session)
+            return (Skip("ignored" if line.get("type") == "system" else "unparseable", reason, place),)
+        if uuid and not self.context.claim(_NAME, uuid, fingerprint(line)):
+            return (Skip("duplicate", "the same line was read before", place),)
+        file = self.context.name
+        session = session_of(line, file)
+        self._log.add(session, ("line", *kept_of(line, content, file)), place)
+        self._homes.extend((hash(uuid), hash(session)))
+        return ()
 
     def _attachment(self, line: dict[str, Any], place: Place) -> None:
         agent = line.get("agentId") if line.get("isSidechain") else None
-        aside = Aside(
-            "attachment", text_of(line.get("attachment")), place.at("/attachment"), agent, line.get("timestamp")
-        )
-        self._session(str(line.get("sessionId"))).asides.append(aside)
+        session, text = str(line.get("sessionId")), text_of(line.get("attachment"))
+        self._aside(session, "attachment", text, place.at("/attachment"), agent, line.get("timestamp"))
 
     def _about_agent(self, line: dict[str, Any], place: Place) -> None:
         """A line of a workflow journal, or the file that says which call made a sub-agent."""
         name = self.context.name
-        session = self._session(session_of_file(name) or base_name(name))
+        session = session_of_file(name) or base_name(name)
         agent = line.get("agentId") or agent_of_file(name)
         if agent and "toolUseId" in line:
-            session.made_by[str(agent)] = str(line["toolUseId"])
-            session.roles[str(agent)] = str(line.get("agentType") or "")
+            made = str(agent), str(line["toolUseId"]), str(line.get("agentType") or "")
+            self._log.add(session, ("maker", *made), place)
         elif agent:
-            session.asides.append(Aside(str(line["type"]), text_of(line.get("result")), place, str(agent)))
+            self._aside(session, str(line["type"]), text_of(line.get("result")), place, str(agent))
+
+    def _aside(
+        self, session: str, kind: str, text: str, place: Place, agent: Any = None, time: str | None = None
+    ) -> None:
+        self._log.add(session, (kind, text, agent, time), place)
 
     def _summaries(self) -> Iterator[Emit]:
         """A summary names the last line it sums up, not the session."""
-        for leaf, aside in self.loose:
-            if leaf in self.homes:
-                self.homes[leaf].asides.append(aside)
+        homes = self._homes_of({hash(leaf) for leaf, _, _ in self._loose})
+        for leaf, text, place in self._loose:
+            if hash(leaf) in homes:
+                self._aside(homes[hash(leaf)], "summary", text, place)
             else:
-                yield Skip("ignored", "summary of a session that was not read", aside.place)
+                yield Skip("ignored", "summary of a session that was not read", place)
+
+    def _homes_of(self, leaves: set[int]) -> dict[int, str]:
+        """Of lines the sessions in which they stood first."""
+        names = {hash(name): name for name in self._log.names()} if leaves else {}
+        wanted, found = np.array(list(leaves), np.int64), dict[int, str]()
+        for block in self._homes.blocks() if leaves else ():
+            rows = np.array(block).reshape(-1, 2)
+            for line, session in rows[np.isin(rows[:, 0], wanted)].tolist():
+                found.setdefault(line, names[session])
+        return found

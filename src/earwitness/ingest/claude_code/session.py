@@ -1,14 +1,12 @@
 """A session put together: threads, order, calls with their results, and who made which sub-agent."""
 
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from earwitness.ingest.chronicle import folded
-from earwitness.ingest.claude_code.entries import Block, Entry
-from earwitness.ingest.record import Place
-from earwitness.ingest.shelf import Key, Whereabouts
+from earwitness.ingest.claude_code.entries import Block, Entry, entry_of
+from earwitness.ingest.record import Place, Record
 
 MAKERS = ("Task", "Agent")
 
@@ -34,33 +32,11 @@ class Call:
     child: str | None = None
 
 
-class Waiting:
-    """Lines that lie on the shelf, with their places and files: numbers only, for there may be millions."""
-
-    def __init__(self) -> None:
-        self._numbers = array("q")
-        self.places = Whereabouts()
-        self._files: list[str] = []
-
-    def add(self, key: Key, place: Place, file: str) -> None:
-        """One more line."""
-        if not self._files or self._files[-1] != file:
-            self._files.append(file)
-        self._numbers.extend((*key, len(self._files) - 1))
-        self.places.append(place)
-
-    def __iter__(self) -> Iterator[tuple[Key, Place, str]]:
-        for n, place in enumerate(self.places):
-            start, size, file = self._numbers[3 * n : 3 * n + 3]
-            yield Key(start, size), place, self._files[file]
-
-
 @dataclass
 class Session:
     """Lines of one session, from all of its files."""
 
     id: str
-    shelved: Waiting = field(default_factory=Waiting)
     entries: list[Entry] = field(default_factory=list)
     threads: dict[str | None, list[Entry]] = field(default_factory=dict)
     asides: list[Aside] = field(default_factory=list)
@@ -69,10 +45,20 @@ class Session:
     calls: dict[str, Call] = field(default_factory=dict)
     makers: dict[str, Call] = field(default_factory=dict)
 
-    def places(self) -> Iterator[Place]:
-        """Where all that it holds stands."""
-        yield from self.shelved.places
-        yield from (aside.place for aside in self.asides)
+    def take(self, record: Record) -> tuple[()]:
+        """What was kept of a line: that of a message, of what made a sub-agent, or of something beside the talk."""
+        (kind, *kept), place = record
+        if kind == "line":
+            self.entries.append(entry := entry_of(kept, place))
+            if entry.agent and entry.maker:
+                self.made_by[entry.agent] = entry.maker
+        elif kind == "maker":
+            agent, call, role = kept
+            self.made_by[agent], self.roles[agent] = call, role
+        else:
+            text, agent, time = kept
+            self.asides.append(Aside(kind, text, place, agent, time))
+        return ()
 
     def settle(self) -> None:
         """Find out what single lines do not say."""
@@ -136,8 +122,8 @@ def _carry_times(entries: list[Entry]) -> None:
 
 def _name_sidechains(entries: list[Entry]) -> None:
     """Older versions write the id of a sub-agent on some of its lines only."""
-    by_id = {e.uuid: e for e in entries}
     side = [e for e in entries if e.sidechain]
+    by_id = {e.uuid: e for e in entries} if side else {}
     roots = {e.uuid: _root(e, by_id) for e in side}
     names = {roots[e.uuid]: e.agent for e in side if e.agent}
     known = sorted({e.agent for e in side if e.agent})
@@ -168,6 +154,9 @@ def _ordered(entries: list[Entry]) -> Iterator[Entry]:
                 yield entry
             elif id(entry) not in done:
                 done.add(id(entry))
-                before = [by_id[entry.parent]] if entry.parent in by_id else []
-                stack.append((entry, True))
-                stack.extend((e, False) for e in reversed(before + entry.after) if id(e) not in done)
+                before = [by_id[entry.parent], *entry.after] if entry.parent in by_id else entry.after
+                waits = [(e, False) for e in reversed(before) if id(e) not in done]
+                if waits:
+                    stack += [(entry, True), *waits]
+                else:
+                    yield entry

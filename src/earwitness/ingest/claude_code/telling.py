@@ -132,7 +132,7 @@ class _Teller:
 
     def _log(self, entry: Entry, block: Block) -> Iterator[Made]:
         place = entry.place.at(block.pointer)
-        yield from self.book.event(place, "C6", block.text, kind="system", id=entry.uuid or None, time=entry.time)
+        return self.book.event(place, "C6", block.text, kind="system", id=entry.uuid or None, time=entry.time)
 
     def _assistant(self, entry: Entry, block: Block) -> Iterator[Made]:
         who, place = self.who(entry), entry.place.at(block.pointer)
@@ -197,19 +197,18 @@ class _Teller:
         who, given = self.who(entry), block.input if isinstance(block.input, dict) else {}
         if block.name in MAKERS and isinstance(given.get("prompt"), str):
             prompt = block._replace(text=given["prompt"])
-            yield from self._say(entry, prompt, "C2", who, self._child(call, given), kind="delegation", id=block.id)
-        elif block.name == "SendMessage":
+            return self._say(entry, prompt, "C2", who, self._child(call, given), kind="delegation", id=block.id)
+        if block.name == "SendMessage":
             text = text_of(given.get("content") or given.get("message") or given.get("summary"))
-            yield from self._say(entry, block._replace(text=text), "C2", who, self._mate(call, given), id=block.id)
-        elif block.name in BOARD_TOOLS:
-            yield from self._say(entry, block, "C5", who, _stored(call, BOARD), kind=block.name, id=block.id)
-        elif block.name in FILE_TOOLS:
-            yield from self._say(entry, block, "C7", who, _stored(call, FILES), kind=block.name, id=block.id)
-        elif block.name in ASKING_TOOLS:
+            return self._say(entry, block._replace(text=text), "C2", who, self._mate(call, given), id=block.id)
+        if block.name in BOARD_TOOLS:
+            return self._say(entry, block, "C5", who, _stored(call, BOARD), kind=block.name, id=block.id)
+        if block.name in FILE_TOOLS:
+            return self._say(entry, block, "C7", who, _stored(call, FILES), kind=block.name, id=block.id)
+        if block.name in ASKING_TOOLS:
             to = undelivered(USER) if _is_unseen(call) else Delivery(USER, "structural")
-            yield from self._say(entry, block, "C1", who, (to,), kind=block.name, id=block.id)
-        else:
-            yield from self._say(entry, block, "C3", who, _aimed(call, block.name), kind="tool_call", id=block.id)
+            return self._say(entry, block, "C1", who, (to,), kind=block.name, id=block.id)
+        return self._say(entry, block, "C3", who, _aimed(call, block.name), kind="tool_call", id=block.id)
 
     def _child(self, call: Call, given: dict[str, object]) -> tuple[Delivery, ...]:
         if call.child:
@@ -267,7 +266,7 @@ class _Teller:
         id: str | None = None,
     ) -> Iterator[Made]:
         lost = any(isinstance(d, Delivery) and not d.delivered for d in to)
-        yield from self.book.event(
+        return self.book.event(
             entry.place.at(block.pointer),
             channel,
             block.text,
