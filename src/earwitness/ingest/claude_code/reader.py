@@ -18,10 +18,10 @@ from earwitness.ingest.claude_code.entries import (
 )
 from earwitness.ingest.claude_code.session import Session
 from earwitness.ingest.claude_code.telling import tell
+from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.runlog import RunLog
 from earwitness.ingest.shelf import Integers, Tape
-from earwitness.ingest.workers import Told, jobs_for, tell_all
 
 _NAME = "claude-code"
 # Lines of the program's own bookkeeping; what they say of the talk stands in other lines.
@@ -54,7 +54,7 @@ class Reader:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._log = RunLog()  # of what `Session.take` takes
+        self._log = RunLog(self._told, context.jobs)  # of what `Session.take` takes
         # Of each line the hashes of its id and of its session: what summaries name is looked up once, at the end.
         self._homes = Integers()
         self._loose = Tape[tuple[str, str, Place]]()
@@ -82,10 +82,7 @@ class Reader:
     def finish(self) -> Iterable[Emit]:
         """Every session, in the order of their first lines."""
         yield from self._summaries()
-        jobs = jobs_for(len(self._log), self._log.size, self.context.jobs)
-        for _, told in tell_all(self._log.names(), self._told, jobs):
-            yield from told.emits
-        self._log.close()
+        yield from self._log.told()
 
     def _told(self, session: str) -> Told:
         return Told(together(self._tell(session), self._log.places(session)), {})
