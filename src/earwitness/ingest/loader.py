@@ -264,7 +264,8 @@ class Router:
         self._count(adapter, len(parts))
         feed = cast("Guarded", self._reader).feed
         for part in parts:
-            self.put(feed(adapter, part))
+            if emits := feed(adapter, part):
+                self.put(emits)
 
     def _take_large(self, large: Large) -> None:
         """In pieces, if its format allows that."""

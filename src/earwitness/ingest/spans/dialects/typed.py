@@ -39,7 +39,7 @@ _MAKERS = (
     _Maker("weave.kind", ("weave.inputs",), ("weave.output",)),
     _Maker("meta.span.kind", ("meta.input",), ("meta.output",)),
 )
-_KINDS = frozenset(maker.kind for maker in _MAKERS)
+KEYS = frozenset(maker.kind for maker in _MAKERS)
 _ROLES: dict[str, Role] = {
     "generation": "llm",
     "llm": "llm",
@@ -100,9 +100,10 @@ def facts(span: Span) -> Facts:
 
 
 def _maker(span: Span) -> _Maker | None:
-    if _KINDS.isdisjoint(span.attributes):
-        return None
-    return next((m for m in _MAKERS if isinstance(span.attributes.get(m.kind), str)), None)
+    for maker in _MAKERS:
+        if isinstance(span.attributes.get(maker.kind), str):
+            return maker
+    return None
 
 
 def _own_name(span: Span) -> str | None:
