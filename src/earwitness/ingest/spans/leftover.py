@@ -7,6 +7,7 @@ Content switches and masks forget these places, so every text in them that was n
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 from earwitness.ingest.spans.span import KINDS
@@ -169,10 +170,8 @@ def _says_little(text: str) -> bool:
 
 
 def _leaves(key: str, value: Any) -> list[tuple[str, str]]:
-    if type(value) is str and value[:1].isalnum():  # no JSON begins as most texts do
-        return [(key, value)]
     found: list[tuple[str, str]] = []
-    _gather(key, value, 0, found)
+    _gather_all(((key, value),), 0, found)
     return found
 
 
@@ -181,21 +180,25 @@ def _gather(name: str, item: Any, depth: int, found: list[tuple[str, str]]) -> N
     inner = _opened(item, depth) if isinstance(item, str) else item
     if depth < _DEPTH and isinstance(inner, dict):
         found += [("", key) for key in map(str, inner) if not _is_field(key)]
-        for key, value in inner.items():
-            if type(value) is str and value[:1].isalnum():  # as above; not by a call, for there are many
-                found.append((str(key), value))
-            elif value is not None:
-                _gather(str(key), value, depth + 1, found)
+        _gather_all(zip(map(str, inner), inner.values(), strict=True), depth + 1, found)
     elif depth < _DEPTH and isinstance(inner, list):
-        for value in inner:
-            _gather(name, value, depth + 1, found)
+        _gather_all(zip(repeat(name), inner, strict=False), depth + 1, found)
     elif text := _as_leaf(inner):
         found.append((name, text))
 
 
+def _gather_all(items: Iterable[tuple[str, Any]], depth: int, found: list[tuple[str, str]]) -> None:
+    for item in items:
+        value = item[1]
+        if type(value) is str and value[:1].isalnum():  # no JSON; not by a call, for there are many
+            found.append(item)
+        elif value is not None:
+            _gather(item[0], value, depth, found)
+
+
 def _opened(text: str, depth: int) -> Any:
-    """What a text is the JSON of, else the text."""
-    inner = None if text[:1].isalnum() or depth >= _DEPTH else _inside(text)
+    """What a text is the JSON of, else the text; no JSON begins as most texts do, which do not come here."""
+    inner = None if depth >= _DEPTH else _inside(text)
     return text if inner is None else inner
 
 
