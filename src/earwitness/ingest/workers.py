@@ -248,9 +248,7 @@ def _unpacked(frame: _Frame) -> Iterator[Emit]:
         return
     items, words = iter(frame.items), iter(frame.words)
     for code, place in zip(frame.kinds, frame.places, strict=True):
-        if code == _MADE:
-            yield _sent((next(items), place))
-        elif code == _CUT:
-            yield Cut(next(items), place)
+        if code in (_MADE, _CUT):
+            yield Cut(next(items), place) if code == _CUT else Sent(next(items), place)
         else:
             yield Lost(*next(words), place) if code == _LOST else Skip(*next(words), place)
