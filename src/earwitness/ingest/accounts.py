@@ -64,7 +64,7 @@ class Accounts:
     def told(self, emit: Emit) -> None:
         """Something was told of a record that was fed before."""
         place = emit.place
-        if place is self._latest or not _tells(emit):
+        if place == self._latest or not _tells(emit):
             return
         self._latest = place
         key = hash((place[4], place[0], place[1]))

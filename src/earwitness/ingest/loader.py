@@ -25,7 +25,7 @@ from earwitness.ingest.jsonpieces import Large
 from earwitness.ingest.jsontext import DecodeError, decode
 from earwitness.ingest.layouts import READERS, recognise
 from earwitness.ingest.limits import DEFAULT_LIMITS, Limits
-from earwitness.ingest.record import Adapter, Emit, Made, Place, Record, Skip, Source
+from earwitness.ingest.record import Adapter, Emit, Place, Record, Skip, Source
 from earwitness.ingest.registry import ORDINARY, adapter_for, fits, priority
 from earwitness.ingest.stems import Stems
 from earwitness.ingest.stream import CountingStream
@@ -264,7 +264,8 @@ class Router:
         self._count(adapter, len(parts))
         feed = cast("Guarded", self._reader).feed
         for part in parts:
-            self.put(feed(adapter, part))
+            if emits := feed(adapter, part):
+                self.put(emits)
 
     def _take_large(self, large: Large) -> None:
         """In pieces, if its format allows that."""
@@ -322,10 +323,10 @@ class Router:
         """Items for the case, and records that gave none."""
         add, source = self.writer.add, self.source
         for emit in emits:
-            if type(emit) is Skip:
+            if isinstance(emit, Skip):
                 self._skip(emit)
             else:
-                add(cast("Made", emit), source)
+                add(emit, source)
 
     def _skip(self, skip: Skip) -> None:
         self.source.skipped(skip.outcome)

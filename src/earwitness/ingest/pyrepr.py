@@ -7,12 +7,14 @@ import tokenize
 import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 _JSON = msgspec.json.Decoder()
 _LIMIT = 1 << 20
+_REMEMBERED = 4096
 # Text that Python and, after a change of quotes, JSON read alike: no escapes, no signs, no tuples.
 _ALIKE = re.compile(
     r"""(?:'[^'\\\x00-\x1f\x7f]*+'|"[^"\\\x00-\x1f\x7f]*+"|[\[\]{},: ]"""
@@ -39,18 +41,25 @@ def _parse(text: str) -> Any:
 
 def read_alike(text: str) -> Any:
     """A list or dict of a `repr` that JSON can say, at the speed of a JSON parser; None for all else."""
-    if not text.startswith(("{", "[")) or not _ALIKE.fullmatch(text):
+    if not text.startswith(("{", "[")):
         return None
+    raw = _remembered_json(text) if len(text) <= _REMEMBERED else _as_json(text)
     try:
-        return _JSON.decode(_as_json(text))
+        return None if raw is None else _JSON.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
 
 
-def _as_json(text: str) -> str:
+def _as_json(text: str) -> str | None:
+    if not _ALIKE.fullmatch(text):
+        return None
     if '"' in text or "True" in text or "False" in text or "None" in text:
         return _TOKENS.sub(lambda m: _JSON_OF.get(m[0]) or _quoted(m[0]), text)
     return text.replace("'", '"')
+
+
+# One text is read for several ends, each of which may change what it gets.
+_remembered_json = lru_cache(maxsize=256)(_as_json)
 
 
 def _quoted(text: str) -> str:

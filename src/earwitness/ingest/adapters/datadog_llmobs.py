@@ -153,7 +153,8 @@ def _content(side: Any, role: str) -> tuple[Any, int]:
     found = next((side[k] for k in _CONTENT if side.get(k) not in (None, "", [])), None)
     if isinstance(found, str) and _DROPPED in found:
         return None, 1
-    images = sum(as_text(found).count(marker) for marker in _IMAGES) if found else 0
+    text = as_text(found) if found else ""
+    images = sum(map(text.count, _IMAGES))
     messages = isinstance(found, list) and found is side.get("messages")
     return ([_message(m, role) for m in found or ()] if messages else found), images
 

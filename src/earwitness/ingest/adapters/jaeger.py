@@ -20,7 +20,7 @@ from earwitness.ingest.spans.span import SpanEvent
 from earwitness.schema.times import to_nanos
 
 # What is called a scope today was called a library in older versions of OpenTelemetry.
-_SCOPES = tuple(f"otel.{word}.name" for word in ("scope", "library"))
+_SCOPE, _LIBRARY = "otel.scope.name", "otel.library.name"
 
 
 class _Jaeger:
@@ -55,53 +55,59 @@ def _is_trace(value: Any) -> bool:
 
 
 def _spans(trace: dict[str, Any], place: Place) -> Iterator[Record]:
-    processes = as_dict(trace.get("processes"))
+    resources = {name: _resource(process) for name, process in as_dict(trace.get("processes")).items()}
     for n, row in enumerate(trace["spans"]):
         at = place.at(f"/spans/{n}")
         if isinstance(row, dict):
-            process = row.get("process") or processes.get(str(row.get("processID")))
-            yield Record(_span(row, process if isinstance(process, dict) else {}, at), at)
+            own = row.get("process")
+            resource = _resource(own) if own else resources.get(str(row.get("processID")), {})
+            yield Record(_span(row, resource, at), at)
         else:
             yield Record(Skip("unparseable", "a span that is no object", at), at)
 
 
-def _span(row: dict[str, Any], process: dict[str, Any], place: Place) -> Any:
-    tags = _tags(row.get("tags"))
+def _resource(process: Any) -> dict[str, Any]:
+    """The attributes of a process."""
+    if not isinstance(process, dict):
+        return {}
+    tags = _tags(process.get("tags"))
+    return tags | {"service.name": process["serviceName"]} if process.get("serviceName") else tags
+
+
+def _span(row: dict[str, Any], resource: dict[str, Any], place: Place) -> Any:
+    tags, references = _tags(row.get("tags")), as_rows(row.get("references"))
     start, duration = row.get("startTime"), row.get("duration")
     end = start + duration if isinstance(start, int) and isinstance(duration, int) else None
-    resource = _tags(process.get("tags"))
-    if process.get("serviceName"):
-        resource["service.name"] = process["serviceName"]
     return make_span(
         place,
         trace=row.get("traceID"),
         span=row.get("spanID"),
-        parent=_parent(row),
+        parent=_parent(row, references),
         name=row.get("operationName"),
         start=start,
         end=end,
         attributes=tags,
-        events=tuple(_event(log) for log in as_rows(row.get("logs"))),
+        events=tuple(map(_event, as_rows(row.get("logs")))),
         failed=tags.get("error") in (True, "true") or is_error(tags.get("otel.status_code")),
         status=tags.get("otel.status_description"),
         resource=resource,
-        scope=next((tags[key] for key in _SCOPES if tags.get(key)), None),
-        links=_elsewhere(row),
+        scope=tags.get(_SCOPE) or tags.get(_LIBRARY) or None,
+        links=[r for r in references if not _is_here(r, row)],
     )
 
 
-def _parent(row: dict[str, Any]) -> Any:
+def _parent(row: dict[str, Any], references: list[dict[str, Any]]) -> Any:
     """The span that this one is a child of; what it merely follows does not hold it, least of all in another trace."""
-    rows = as_rows(row.get("references"))
-    here = {"CHILD_OF": rows, "FOLLOWS_FROM": [r for r in rows if r.get("traceID") in (None, row.get("traceID"))]}
-    found = [r.get("spanID") for kind, some in here.items() for r in some if r.get("refType") == kind]
-    return next(iter(found), None) or row.get("parentSpanID")
+    for found in references:
+        if found.get("refType") == "CHILD_OF":
+            return found.get("spanID") or row.get("parentSpanID")
+    followed = (r.get("spanID") for r in references if r.get("refType") == "FOLLOWS_FROM" and _is_here(r, row))
+    return next(followed, None) or row.get("parentSpanID")
 
 
-def _elsewhere(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """References into other traces."""
-    rows = as_rows(row.get("references"))
-    return [r for r in rows if r.get("traceID") not in (None, row.get("traceID"))]
+def _is_here(reference: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether it leads to a span of the same trace."""
+    return reference.get("traceID") in (None, row.get("traceID"))
 
 
 def _event(log: dict[str, Any]) -> SpanEvent:

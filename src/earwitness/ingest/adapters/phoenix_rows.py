@@ -9,15 +9,18 @@ Versions tried: arize-phoenix 20.26.1, client 3.5.0.
 Order: tree, then time.
 """
 
+from functools import lru_cache
 from typing import Any
 
 from earwitness.ingest.record import Context, Record
 from earwitness.ingest.spans.build import flat, is_error, make_span, read_events
 from earwitness.ingest.spans.reader import SpanReader
+from earwitness.ingest.spans.span import KINDS
 from earwitness.ingest.spans.texts import loads
 
 _COLUMN = "attributes."
 _NULLS = ("None", "nan", "NaN", "NaT", "<NA>")  # what a null becomes when a column is cast to text
+_LONGEST = max(map(len, _NULLS))
 _TRACES, _SPANS = ("context.trace_id", "trace_id"), ("context.span_id", "span_id", "index")
 
 
@@ -39,8 +42,9 @@ class _PhoenixRows:
 
 
 def _span(record: Record) -> Any:
-    row = {k: v for k, v in record.value.items() if not (isinstance(v, str) and v in _NULLS)}
+    row = record.value
     attributes = _attributes(row)
+    row = {column: row[column] for column in _own(tuple(row)) if not _is_cast(row[column])}
     if isinstance(row.get("span_kind"), str):
         attributes.setdefault("openinference.span.kind", row["span_kind"])
     return make_span(
@@ -58,6 +62,23 @@ def _span(record: Record) -> Any:
     )
 
 
+def _is_cast(value: Any) -> bool:
+    """Whether a text is a null that was cast."""
+    return isinstance(value, str) and len(value) <= _LONGEST and value in _NULLS
+
+
+@lru_cache(maxsize=KINDS)
+def _own(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of a table that hold no attributes."""
+    return tuple(c for c in columns if not c.startswith(_COLUMN))
+
+
+@lru_cache(maxsize=KINDS)
+def _keys(columns: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The columns of a table that hold attributes, each with the name of its attribute."""
+    return tuple((c, c.removeprefix(_COLUMN)) for c in columns if c.startswith(_COLUMN))
+
+
 def _first(row: dict[str, Any], names: tuple[str, ...]) -> Any:
     return next((row[name] for name in names if row.get(name)), None)
 
@@ -65,10 +86,10 @@ def _first(row: dict[str, Any], names: tuple[str, ...]) -> Any:
 def _attributes(row: dict[str, Any]) -> dict[str, Any]:
     """The columns as flat attributes again; metadata stays one object."""
     out: dict[str, Any] = {}
-    for column, value in row.items():
-        if not column.startswith(_COLUMN) or value is None or value != value:
+    for column, key in _keys(tuple(row)):
+        value = row[column]
+        if value is None or value != value or _is_cast(value):
             continue
-        key = column.removeprefix(_COLUMN)
         if isinstance(value, str) and "." not in key:  # a group of attributes that had to become text
             value = loads(value) or value
         if isinstance(value, dict) and key not in ("metadata", "tool.parameters"):

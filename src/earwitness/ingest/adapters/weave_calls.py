@@ -11,11 +11,13 @@ Order: tree, then time.
 """
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from earwitness.ingest.record import Context, Record
 from earwitness.ingest.spans.build import as_dict, flat, make_span
 from earwitness.ingest.spans.reader import SpanReader
+from earwitness.ingest.spans.span import KINDS
 
 _OP = re.compile(r"weave:///[^/]+/[^/]+/op/([^:]+)(?::.*)?")
 _MODELS = ("openai.", "anthropic.", "litellm.", "mistralai.", "google.", "groq.", "cohere.", "langchain.llm")
@@ -38,8 +40,7 @@ class _WeaveCalls:
 
 def _span(record: Record) -> Any:
     row = record.value
-    match = _OP.fullmatch(str(row.get("op_name") or ""))
-    name = match[1] if match else str(row.get("op_name") or "")
+    name = _name_of(str(row.get("op_name") or ""))
     error = row.get("exception")
     return make_span(
         record.place,
@@ -55,6 +56,13 @@ def _span(record: Record) -> Any:
     )
 
 
+@lru_cache(maxsize=KINDS)
+def _name_of(op: str) -> str:
+    """The name of a traced function in a reference to it; whatever else stands there is a name."""
+    match = _OP.fullmatch(op)
+    return match[1] if match else op
+
+
 def _id(value: Any) -> Any:
     """UUIDs without their dashes are hex; the half of one would name two calls."""
     return value.replace("-", "") if isinstance(value, str) else value
@@ -64,7 +72,8 @@ def _attributes(row: dict[str, Any], name: str) -> dict[str, Any]:
     noted = as_dict(row.get("attributes"))
     out = {k: v for k, v in flat("", noted).items() if v is not None}
     inputs = as_dict(row.get("inputs"))
-    out["weave.inputs"] = {k: v for k, v in inputs.items() if k != "self"} or row.get("inputs")
+    words = {k: v for k, v in inputs.items() if k != "self"} if "self" in inputs else inputs
+    out["weave.inputs"] = words or row.get("inputs")
     out["weave.output"] = row.get("output")
     out["weave.kind"] = _kind(out.get("weave.kind"), name, inputs)
     for key in ("wb_user_id", "thread_id", "summary", "otel_dump"):

@@ -51,7 +51,7 @@ def make_span(
         resource=resource if isinstance(resource, dict) else {},
         scope=scope if isinstance(scope, str) else None,
         dropped=dropped,
-        links=read_links(loads(links) if isinstance(links, str) else links),
+        links=read_links(loads(links) if isinstance(links, str) else links) if links else (),
     )
 
 
@@ -88,6 +88,8 @@ def is_error(code: Any) -> bool:
 
 def as_dict(value: Any) -> dict[str, Any]:
     """An object, or the object a text is the JSON of; else an empty one. Un-nests text in text."""
+    if type(value) is dict:  # mostly
+        return value
     for _ in range(4):
         if not isinstance(value, str):
             break
@@ -107,6 +109,8 @@ def _unquoted(value: str) -> Any:
 
 def as_rows(value: Any) -> list[dict[str, Any]]:
     """The objects of a list, or of the list that a text is the JSON of."""
+    if not value:  # mostly
+        return []
     rows = loads(value) if isinstance(value, str) else value
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
@@ -118,7 +122,7 @@ def each_row(value: Any) -> Iterator[dict[str, Any]]:
 
 def read_events(rows: Any) -> tuple[SpanEvent, ...]:
     """Span events with plain attributes, as SDKs and most backends print them."""
-    return tuple(_event(row) for row in as_rows(rows))
+    return tuple(map(_event, as_rows(rows))) if rows else ()
 
 
 def _event(row: dict[str, Any]) -> SpanEvent:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from earwitness.ingest.spans.span import Span
+from earwitness.ingest.spans.span import KINDS, Span
 from earwitness.ingest.spans.texts import as_text, loads
 
 _CONVERSATION = (
@@ -34,6 +34,9 @@ _ID = r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 # Runtimes between actors name a topic or an agent `<type>_<id of the team>.(<key>)-T`.
 _ADDRESS = re.compile(rf"(?:(.+)_)?({_ID})\.\([^()]*\)-[AT]")
 _OF_TEAM = re.compile(rf"_({_ID})(?:/.*)?")
+_DESTINATION, _AGENT, _AGENT_ID = "messaging.destination", "gen_ai.agent.name", "gen_ai.agent.id"
+_OPERATION = "gen_ai.operation.name"
+_TELLING = _CONVERSATION_KEYS | {"metadata", _DESTINATION, _AGENT, _AGENT_ID, _OPERATION}
 _RUNTIMES = ("autogen ", "agent_runtime ")
 
 
@@ -44,32 +47,58 @@ class Member(NamedTuple):
     name: str
 
 
+def may_tell(span: Span) -> bool:
+    """Whether a span may say any of this: most of what is no agent's does not."""
+    return bool(span.links or span.log) or _may(tuple(span.attributes)) or span.name.startswith(_RUNTIMES)
+
+
+@lru_cache(maxsize=KINDS)
+def _may(keys: tuple[str, ...]) -> bool:
+    return not _TELLING.isdisjoint(keys) or bool(_carriers(keys))
+
+
 def conversation_of(span: Span) -> str | None:
     """The id of the conversation, session or thread that a span belongs to."""
-    places = [span.attributes, *(e.attributes for e in span.events if span.log)]
-    for attributes in places:
-        found = None if _CONVERSATION_KEYS.isdisjoint(attributes) else _first(attributes, _CONVERSATION)
-        if not found and "metadata" in attributes:
-            inside = _object(attributes["metadata"])
-            found = None if _INSIDE_KEYS.isdisjoint(inside) else _first(inside, _INSIDE)
-        if found:
-            return found
-    return None
+    found = _conversation_in(span.attributes)
+    if found or not span.log:
+        return found
+    return next(filter(None, (_conversation_in(e.attributes) for e in span.events)), None)
+
+
+def _conversation_in(attributes: dict[str, Any]) -> str | None:
+    found = None if _CONVERSATION_KEYS.isdisjoint(attributes) else _first(attributes, _CONVERSATION)
+    if not found and "metadata" in attributes:
+        inside = _object(attributes["metadata"])
+        found = None if _INSIDE_KEYS.isdisjoint(inside) else _first(inside, _INSIDE)
+    return found
 
 
 def tasks_of(span: Span) -> dict[str, str]:
     """Ids of the A2A task and context that a span names."""
-    found = ((_TASK.fullmatch(key), value) for key, value in span.attributes.items() if "a2a" in key)
-    return {match[1]: value for match, value in found if match and isinstance(value, str) and value}
+    found = ((word, span.attributes[key]) for key, word in _tasks(tuple(span.attributes)))
+    return {word: value for word, value in found if isinstance(value, str) and value}
+
+
+@lru_cache(maxsize=KINDS)
+def _tasks(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Which of the attributes of a kind of span name a task or a context, and which of the two."""
+    found = ((key, _TASK.fullmatch(key)) for key in keys if "a2a" in key)
+    return tuple((key, match[1]) for key, match in found if match)
 
 
 def contexts_of(span: Span) -> Iterator[tuple[str, str]]:
     """Trace and span of every `traceparent` among the attributes and in metadata."""
-    for key, value in span.attributes.items():
-        if value and _carries(key):
+    for key in _carriers(tuple(span.attributes)):
+        if value := span.attributes[key]:
             text = as_text(value)
             if "traceparent" in key.lower() or "traceparent" in text.lower():
                 yield from ((match[1], match[2]) for match in _TRACEPARENT.finditer(text[:_CARRIED]))
+
+
+@lru_cache(maxsize=KINDS)
+def _carriers(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the attributes of a kind of span that may hold a context."""
+    return tuple(key for key in keys if _carries(key))
 
 
 @lru_cache(maxsize=4096)
@@ -79,13 +108,13 @@ def _carries(key: str) -> bool:
 
 def member_of(span: Span) -> Member | None:
     """The run in whose name a runtime between actors delivered a message, or an agent was asked."""
-    address = span.attributes.get("messaging.destination")
+    address = span.attributes.get(_DESTINATION)
     if not isinstance(address, str) and span.name.startswith(_RUNTIMES):
         address = span.name.rpartition(" ")[2]
     match = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if match:
         return Member(match[2], match[1] or "")
-    name, agent = span.attributes.get("gen_ai.agent.name"), span.attributes.get("gen_ai.agent.id")
+    name, agent = span.attributes.get(_AGENT), span.attributes.get(_AGENT_ID)
     if isinstance(name, str) and isinstance(agent, str) and name and agent.startswith(name):
         match = _OF_TEAM.fullmatch(agent, len(name))
     return Member(match[1], str(name)) if match else None
@@ -93,7 +122,7 @@ def member_of(span: Span) -> Member | None:
 
 def agents_of(span: Span) -> list[str]:
     """What tells an agent from others: its id, and its name within the process."""
-    agent, name = span.attributes.get("gen_ai.agent.id"), span.attributes.get("gen_ai.agent.name")
+    agent, name = span.attributes.get(_AGENT_ID), span.attributes.get(_AGENT)
     process = span.resource.get("service.instance.id")
     keys = [f"id {agent}"] if isinstance(agent, str) and agent else []
     named = isinstance(name, str) and name and isinstance(process, str) and process
@@ -102,11 +131,15 @@ def agents_of(span: Span) -> list[str]:
 
 def makes_agent(span: Span) -> bool:
     """Whether a span is no step of a run but the making of an agent."""
-    return span.attributes.get("gen_ai.operation.name") == "create_agent"
+    return span.attributes.get(_OPERATION) == "create_agent"
 
 
 def _first(values: dict[str, Any], keys: tuple[str, ...]) -> str | None:
-    return next((v for k in keys if isinstance(v := values.get(k), str) and v.strip()), None)
+    for key in keys:  # a plain loop: most spans are asked
+        value = values.get(key)
+        if isinstance(value, str) and value.strip():
+            return value
+    return None
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -13,7 +13,10 @@ _AGENT_KEYS = ("gen_ai.agent.name", "agent.name", "agent_name")
 _METADATA = ("langsmith.metadata.", "traceloop.association.properties.")
 _NODE_METADATA = ("langgraph_checkpoint_ns", "langgraph_node")
 _FLAT = frozenset(prefix + key for prefix in _METADATA for key in (*_NODE_METADATA, "lc_agent_name"))
+_WHOLE = "metadata"
 _NODE_KEYS = ("graph.node.name", "graph.node.id")
+# Without any of these only the span's name may say whose it is, as of most spans.
+_NAMING = frozenset((*_AGENT_KEYS, *_FLAT, _WHOLE, *_NODE_KEYS))
 _NO_NAMES = {"", "unknown", "none", "null", "undefined", "n/a", "root"}
 # An instrumentation that writes its own name where an agent's belongs.
 _STAND_INS = {"OpenAI Agents instrumentation"}
@@ -42,31 +45,44 @@ def agent_of(span: Span, *, is_agent: bool) -> tuple[str | None, Rung | None]:
         span: where to look.
         is_agent: the span is an agent's own run, so that its name may name it.
     """
+    if not _NAMING.isdisjoint(span.attributes):
+        if name := _stated(span):
+            return name, "attribute"
+        if name := _node(span):
+            return name, "node"
+    name = _in_span_name(span) if is_agent else None
+    return (name, "span_name") if name else (None, None)
+
+
+def _stated(span: Span) -> str | None:
+    """The name of the agent in an attribute made for it."""
     if span.text("gen_ai.agent.description") not in _STAND_INS:
         for key in _AGENT_KEYS:
-            if name := clean_name(span.get(key)):
-                return name, "attribute"
+            if name := clean_name(span.attributes.get(key)):
+                return name
     for prefix in () if _FLAT.isdisjoint(span.attributes) else _METADATA:
         if name := clean_name(span.get(prefix + "lc_agent_name")):
-            return name, "attribute"
-    if name := _node(span):
-        return name, "node"
-    return (_in_span_name(span), "span_name") if is_agent and _in_span_name(span) else (None, None)
+            return name
+    return None
 
 
 def _node(span: Span) -> str | None:
-    metadata = span.get("metadata")
+    metadata = span.get(_WHOLE)
     metadata = loads(metadata) if isinstance(metadata, str) else metadata
     metadata = _flattened(span) if metadata is None else metadata
     if isinstance(metadata, dict):
         if name := clean_name(metadata.get("lc_agent_name")):
             return name
-        path = str(metadata.get("langgraph_checkpoint_ns") or metadata.get("langgraph_node") or "")
-        steps = [step.partition(":")[0] for step in path.split("|")]
-        named = [clean_name(step) for step in steps if not _is_plumbing(step)]
-        if any(named):
-            return next(n for n in reversed(named) if n)
+        if name := _in_path(str(metadata.get("langgraph_checkpoint_ns") or metadata.get("langgraph_node") or "")):
+            return name
     return clean_name(span.get(_NODE_KEYS[0])) or clean_name(span.get(_NODE_KEYS[1]))
+
+
+@of_names
+def _in_path(path: str) -> str | None:
+    """The innermost step of a path through graphs that may be an agent."""
+    steps = [step.partition(":")[0] for step in reversed(path.split("|"))]
+    return next(filter(None, (clean_name(step) for step in steps if not _is_plumbing(step))), None)
 
 
 def _is_plumbing(step: str) -> bool:

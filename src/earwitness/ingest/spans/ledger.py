@@ -19,6 +19,7 @@ ASIDE = ("attributes", "span_names", "resource")
 # Texts of some length are looked for inside framework structures, among the latest events only.
 _QUOTABLE, _RECENT = 16, 256
 _RUNGS = ("attribute", "declared", "delegation", "node", "span_name", "ancestor", "structural")
+_STRENGTH = {rung: n for n, rung in enumerate(_RUNGS)}
 
 
 class Produced:
@@ -71,14 +72,16 @@ class Ledger:
     ) -> str:
         """Tell a production; `keys` are ids under which copies of it will come."""
         event_id = self._name(f"{node.span.span_id}:{name}")
-        flags = tuple(dict.fromkeys((*flags, *flags_of(content, self.limit))))
+        found = flags_of(content, self.limit)
+        flags = tuple(dict.fromkeys((*flags, *found))) if found else flags
         produced = Produced(event_id, node, channel, len(self.made))
         words = fingerprint(content)
         self._by_text.setdefault(words, []).append(produced)
         self._by_author[words, node.agent] = produced
         if len(content) >= _QUOTABLE:
             self._texts.append((content, produced))
-        self._by_key.update(dict.fromkeys(keys, produced))
+        for key in keys:
+            self._by_key[key] = produced
         self._lose_for(flags, channel, node)
         if "masked" not in flags and kind not in ASIDE and node.span.scope:
             self._clear[node.span.scope] = None
@@ -90,7 +93,7 @@ class Ledger:
             channel=channel,
             kind=kind,
             sender=sender,
-            to=tuple(d.actor if d.grade == "declared" and d.delivered else d for d in to),
+            to=tuple([d.actor if d.grade == "declared" and d.delivered else d for d in to]) if to else (),
             content=content,
             parent=node.span.parent_id,
             flags=flags,
@@ -279,5 +282,4 @@ class Ledger:
 
 
 def _stronger(evidence: str, than: str) -> bool:
-    order = {rung: n for n, rung in enumerate(_RUNGS)}
-    return order.get(evidence, len(order)) < order.get(than, len(order))
+    return _STRENGTH.get(evidence, len(_RUNGS)) < _STRENGTH.get(than, len(_RUNGS))

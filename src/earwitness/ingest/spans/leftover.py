@@ -7,8 +7,10 @@ Content switches and masks forget these places, so every text in them that was n
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
+from earwitness.ingest.spans.span import KINDS
 from earwitness.ingest.spans.telling import Telling
 from earwitness.ingest.spans.texts import as_text, escaped, loads, masked
 from earwitness.ingest.spans.tree import Node
@@ -101,13 +103,12 @@ class _Known:
     def rest(self, node: Node, attributes: dict[str, Any]) -> list[tuple[str, str]]:
         """The new texts among attributes, each under its key."""
         seen, found = self._seen, list[tuple[str, str]]()
-        for key, value in attributes.items():
+        for key in _of_words(tuple(attributes)):
+            value = attributes[key]
             is_text = isinstance(value, str)
-            if (value in seen if is_text else _has_no_leaf(value)) or _is_machine(key):
+            if value in seen if is_text else _has_no_leaf(value):
                 continue
-            leaves: list[tuple[str, str]] = []
-            _gather(key, value, 0, leaves)
-            for inner, leaf in leaves:
+            for inner, leaf in _leaves(key, value):
                 if leaf in seen or (_is_id(inner) and _OPAQUE.fullmatch(leaf)):
                     continue
                 if self.is_new(leaf, node):
@@ -133,6 +134,12 @@ class _Known:
 
 
 # The same keys come with every span.
+@lru_cache(maxsize=KINDS)
+def _of_words(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the attributes of a kind of span that may hold somebody's words."""
+    return tuple(key for key in keys if not _is_machine(key))
+
+
 @lru_cache(maxsize=4096)
 def _is_machine(key: str) -> bool:
     return _MACHINE.fullmatch(key) is not None
@@ -162,23 +169,36 @@ def _says_little(text: str) -> bool:
     return _LITTLE.fullmatch(bare) is not None
 
 
+def _leaves(key: str, value: Any) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    _gather_all(((key, value),), 0, found)
+    return found
+
+
 def _gather(name: str, item: Any, depth: int, found: list[tuple[str, str]]) -> None:
     """The texts in a value under their own keys, also in JSON inside text. A map may be keyed by words: they count."""
     inner = _opened(item, depth) if isinstance(item, str) else item
     if depth < _DEPTH and isinstance(inner, dict):
         found += [("", key) for key in map(str, inner) if not _is_field(key)]
-        for key, value in inner.items():
-            _gather(str(key), value, depth + 1, found)
+        _gather_all(zip(map(str, inner), inner.values(), strict=True), depth + 1, found)
     elif depth < _DEPTH and isinstance(inner, list):
-        for value in inner:
-            _gather(name, value, depth + 1, found)
+        _gather_all(zip(repeat(name), inner, strict=False), depth + 1, found)
     elif text := _as_leaf(inner):
         found.append((name, text))
 
 
+def _gather_all(items: Iterable[tuple[str, Any]], depth: int, found: list[tuple[str, str]]) -> None:
+    for item in items:
+        value = item[1]
+        if type(value) is str and value[:1].isalnum():  # no JSON; not by a call, for there are many
+            found.append(item)
+        elif value is not None:
+            _gather(item[0], value, depth, found)
+
+
 def _opened(text: str, depth: int) -> Any:
-    """What a text is the JSON of, else the text; no JSON begins as most texts do."""
-    inner = None if text[:1].isalnum() or depth >= _DEPTH else _inside(text)
+    """What a text is the JSON of, else the text; no JSON begins as most texts do, which do not come here."""
+    inner = None if depth >= _DEPTH else _inside(text)
     return text if inner is None else inner
 
 

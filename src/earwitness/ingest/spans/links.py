@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from earwitness.ingest.record import Place
 from earwitness.ingest.spans.crossing import crossings
-from earwitness.ingest.spans.evidence import agents_of, contexts_of, conversation_of, makes_agent, member_of
+from earwitness.ingest.spans.evidence import agents_of, contexts_of, conversation_of, makes_agent, may_tell, member_of
 from earwitness.ingest.spans.homes import Homes
 from earwitness.ingest.spans.span import Span
 from earwitness.ingest.spans.spool import Spool
@@ -125,6 +125,12 @@ class Links:
         """Take the keys of a span, which lies at `where` in the spool."""
         n = self._number(span)
         self._homes.note(n, span.span_id, span.parent_id, where)
+        if may_tell(span):
+            self._note_words(n, span)
+        else:
+            self._note_step(n)
+
+    def _note_words(self, n: int, span: Span) -> None:
         batch = span.attributes.get(_BATCH)
         joins = not (isinstance(batch, int) and batch > 1)
         for trace, _ in span.links:
@@ -177,14 +183,18 @@ class Links:
             self._starts[n] = span.start
         return n
 
+    def _note_step(self, n: int) -> None:
+        """Something else happened than the making of an agent."""
+        self._busy[n] = True
+        self._makers.pop(n, None)
+
     def _note_agents(self, n: int, span: Span) -> None:
         if makes_agent(span):
             if not self._busy[n]:
                 self._makers.setdefault(n, span.place)
             keys = self._made
         else:
-            self._busy[n] = True
-            self._makers.pop(n, None)
+            self._note_step(n)
             keys = self._ran
         for key in agents_of(span):
             traces = keys.setdefault(key, set())

@@ -28,6 +28,7 @@ _ROLES = {
     "tool-response": "tool",
 }
 # Where an envelope of messages keeps them, first hit wins.
+_NESTED = (list, dict)
 _HOLDERS = ("messages", "input_messages", "output_messages", "choices", "output", "contents", "generations", "message")
 _THOUGHTS = ("reasoning", "thinking", "thought", "redacted_thinking", "compaction")
 _CALLS = (
@@ -130,9 +131,9 @@ def _from_dict(value: dict[str, Any], role: str, depth: int) -> list[Message]:
         return _message(value, role, depth)
     if is_hosted(value):
         return list(_hosted(value))
-    holder = next((k for k in _HOLDERS if isinstance(value.get(k), list | dict)), None)
-    if holder:
-        return _walk(value[holder], role, depth - 1)
+    for holder in _HOLDERS:
+        if isinstance(held := value.get(holder), _NESTED):
+            return _walk(held, role, depth - 1)
     if isinstance(value.get("content"), dict) and "parts" in value["content"]:  # a Gemini response
         return _walk(value["content"], role, depth - 1)
     return []

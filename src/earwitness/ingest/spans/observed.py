@@ -7,9 +7,10 @@ that its spans can show, whatever the table says.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from earwitness.ingest.spans.facts import Facts
-from earwitness.ingest.spans.span import Span
+from earwitness.ingest.spans.span import KINDS, Span
 from earwitness.ingest.spans.tree import of_logs
 from earwitness.schema.words import CHANNELS, Channel
 
@@ -78,12 +79,21 @@ def observable(told: Iterable[tuple[Span, Facts]], seen: Iterable[Channel]) -> t
 
 
 def _dark(span: Span, facts: Facts) -> tuple[Channel, ...]:
-    scope = span.scope or ""
-    if scope == ONE_AGENT:
-        return _ALONE
-    if _OWN.match(scope) or _INSTRUMENTED.match(scope):
-        return _STORES
+    if span.scope and (known := _of_scope(span.scope)):
+        return known
     if span.get("gen_ai.system") == "autogen" or span.name.startswith("agent_runtime "):
         return _STORES
-    by_key = (c for key in _KEYS.keys() & span.attributes.keys() for c in _KEYS[key])
-    return tuple(c for dialect in (facts.dialect, *facts.also) for c in _OF_DIALECT.get(dialect, ())) + tuple(by_key)
+    by_key = _of_keys(tuple(span.attributes))
+    return tuple(c for dialect in (facts.dialect, *facts.also) for c in _OF_DIALECT.get(dialect, ())) + by_key
+
+
+@lru_cache(maxsize=KINDS)
+def _of_scope(scope: str) -> tuple[Channel, ...]:
+    if scope == ONE_AGENT:
+        return _ALONE
+    return _STORES if _OWN.match(scope) or _INSTRUMENTED.match(scope) else ()
+
+
+@lru_cache(maxsize=KINDS)
+def _of_keys(keys: tuple[str, ...]) -> tuple[Channel, ...]:
+    return tuple(c for key in keys for c in _KEYS.get(key, ()))

@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from earwitness.ingest.record import Place, Record, Skip, is_array, some
@@ -28,6 +28,7 @@ _LINKED = (("traceId", "trace_id", "traceID"), ("spanId", "span_id", "spanID"))
 _DROPPED = ("Attributes", "Events", "Links")
 _PLAIN_ID = re.compile(r"(?=.*[1-9a-f])(?:[0-9a-f]{16}|[0-9a-f]{32})")
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]+)")
+_REMEMBERED = 64  # ids up to this length
 _FAILED = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error")
 _SCALARS = ("stringValue", "string_value", "boolValue", "bool_value")
 
@@ -109,19 +110,29 @@ def span_id(raw: Any, size: int) -> str | None:
         raw: what the file holds.
         size: bytes of such an id: 16 for a trace, 8 for a span.
     """
-    if isinstance(raw, str) and len(raw) == 2 * size and _PLAIN_ID.fullmatch(raw):
+    if isinstance(raw, str) and len(raw) >= 2 * size and _PLAIN_ID.fullmatch(raw):
         return raw
     if isinstance(raw, int) and not isinstance(raw, bool):
         return f"{raw:0{2 * size}x}" if raw > 0 else None
-    if not isinstance(raw, str) or not raw.strip():
+    if not isinstance(raw, str):
         return None
+    return _remembered_id(raw, size) if len(raw) <= _REMEMBERED else _id_of_text(raw, size)
+
+
+def _id_of_text(raw: str, size: int) -> str | None:
     text = raw.strip()
+    if not text:
+        return None
     match = _HEX.fullmatch(text)
     if match and len(match[1]) <= 2 * size:
         out = match[1].lower().rjust(2 * size, "0")
     else:
         out = _from_base64(text, size) or text
     return out if out.strip("0") else None
+
+
+# Every span names its trace, and most the span above.
+_remembered_id = lru_cache(maxsize=4096)(_id_of_text)
 
 
 def read_links(rows: Any) -> tuple[tuple[str, str], ...]:

@@ -66,7 +66,7 @@ class SpanReader:
             for run, told in tell_all(runs, self._told, jobs, self._ahead, _alone):
                 for emit in told.emits:
                     yield emit
-                    if isinstance(emit, Made) and type(emit.item) is Trace:
+                    if type(emit[0]) is Trace:
                         known.add(run.id)
                         yield from _joined(run)
                 self.calls.note(run.id, told.keys)

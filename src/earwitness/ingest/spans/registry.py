@@ -1,6 +1,6 @@
 """Dialects are found, not listed: every module of `earwitness.ingest.spans.dialects`."""
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Protocol, cast
@@ -9,7 +9,7 @@ import msgspec
 
 from earwitness.ingest.spans import dialects
 from earwitness.ingest.spans.facts import Facts
-from earwitness.ingest.spans.span import Span
+from earwitness.ingest.spans.span import KINDS, Span
 
 
 class Dialect(Protocol):
@@ -18,6 +18,8 @@ class Dialect(Protocol):
     Attributes:
         NAME: what reports call it.
         PRIORITY: lower is asked first.
+        KEYS: a span of it has one of these attributes, or one that begins as one of `BEGINNINGS`; where `EVENTS` is
+            true, it may have events instead. Spans of other kinds are not asked about. Without `KEYS` every span is.
     """
 
     NAME: str
@@ -40,6 +42,25 @@ def find_dialects() -> tuple[Dialect, ...]:
     return tuple(sorted(found, key=lambda d: (d.PRIORITY, d.NAME)))
 
 
+@lru_cache(maxsize=KINDS)
+def of_kind(keys: tuple[str, ...], *, events: bool) -> tuple[Dialect, ...]:
+    """The dialects that spans with these attributes may speak, in order.
+
+    Args:
+        keys: names of the attributes.
+        events: whether they have events, too.
+    """
+    return tuple(d for d in find_dialects() if _may_be(d, keys, events=events))
+
+
+def _may_be(dialect: Dialect, keys: tuple[str, ...], *, events: bool) -> bool:
+    known: frozenset[str] | None = getattr(dialect, "KEYS", None)
+    if known is None or (events and getattr(dialect, "EVENTS", False)) or not known.isdisjoint(keys):
+        return True
+    begun: tuple[str, ...] = getattr(dialect, "BEGINNINGS", ())
+    return any(key.startswith(begun) for key in keys)
+
+
 def facts_of(span: Span) -> Facts | None:
     """What the dialects that know a span say of it; None for a plain span.
 
@@ -47,7 +68,7 @@ def facts_of(span: Span) -> Facts | None:
     The first word on anything stands, later dialects fill in what is missing.
     """
     told: Facts | None = None
-    for dialect in find_dialects():
+    for dialect in of_kind(tuple(span.attributes), events=bool(span.events)):
         if dialect.matches(span):
             told = _filled(told, dialect.facts(span)) if told else dialect.facts(span)
     return told

@@ -14,7 +14,7 @@ from earwitness.schema.words import SightingKind
 def show(t: Telling, node: Node) -> None:
     """Tell what a span was shown."""
     facts = node.facts
-    if facts is None:
+    if facts is None or not (facts.inputs or facts.instructions):  # as of most spans
         return
     for text in facts.instructions:
         t.ledger.sighting(node, text, "initial")

@@ -6,6 +6,9 @@ import msgspec
 
 from earwitness.ingest.record import Place
 
+# Spans of one kind have the same attributes: what follows from their names is remembered of so many kinds.
+KINDS = 256
+
 
 class SpanEvent(msgspec.Struct, frozen=True, array_like=True):
     """Something a span noted while it ran: an exception, a message, a log line."""

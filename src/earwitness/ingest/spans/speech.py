@@ -193,7 +193,9 @@ def final_texts(node: Node) -> list[str]:
     """The texts of a span's last assistant message, behind what tools of the provider's gave back in it; none if that
     message calls a tool and does not hold the result.
     """
-    spoken = [m for m in (node.facts.outputs if node.facts else ()) if m.role == "assistant" and m.parts]
+    if node.facts is None or not node.facts.outputs:  # as of most spans
+        return []
+    spoken = [m for m in node.facts.outputs if m.role == "assistant" and m.parts]
     parts = spoken[-1].parts if spoken else ()
     back = max((n for n, p in enumerate(parts, 1) if p.kind == "tool_response"), default=0)
     if any(p.kind == "tool_call" for p in parts[back:]):
@@ -203,7 +205,9 @@ def final_texts(node: Node) -> list[str]:
 
 def texts_of(node: Node) -> list[str]:
     """All texts that a span produced."""
-    spoken = [m for m in (node.facts.outputs if node.facts else ()) if m.role == "assistant"]
+    if node.facts is None or not node.facts.outputs:
+        return []
+    spoken = [m for m in node.facts.outputs if m.role == "assistant"]
     return [p.text for m in spoken for p in m.parts if p.kind == "text" and not says_nothing(p.text)]
 
 

@@ -161,8 +161,10 @@ def escaped(text: str) -> str:
 
 def says_nothing(text: str | None) -> bool:
     """Nothing, or the JSON of nothing."""
-    if text is None or not text.strip():
+    if text is None or not (start := text.lstrip()):
         return True
+    if not start.startswith(("{", "[")):  # as most texts
+        return text in ("null", "None")
     core = unwrap(text)
     return core in ({}, [], "null", "None", "") or core == {"result": None}
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from earwitness.ingest.record import Emit, Made, Skip
@@ -14,7 +15,7 @@ from earwitness.ingest.spans.quoted import is_quotation
 from earwitness.ingest.spans.received import receive
 from earwitness.ingest.spans.said import repeats, say, say_transcript
 from earwitness.ingest.spans.shown import show, show_copies
-from earwitness.ingest.spans.span import Span
+from earwitness.ingest.spans.span import KINDS, Span
 from earwitness.ingest.spans.speech import caller_of, first_input, plan
 from earwitness.ingest.spans.telling import Telling, to_one
 from earwitness.ingest.spans.texts import length_limit
@@ -184,6 +185,7 @@ def _skew(tree: Tree) -> int | None:
     return most if most >= _SKEW else None
 
 
+@lru_cache(maxsize=KINDS)
 def _framework(scope: str | None) -> str | None:
     match = _INSTRUMENTATION.match(scope or "")
     name = match[1] if match else (scope or "")

@@ -27,6 +27,7 @@ class Node:
         rung: the rung of the sender ladder that gave `agent`.
         owner: the node at which the run of `agent` begins.
         fed: a root that another tree of the run gave its input, and not the user.
+        role: the role of the span; a plain span has none.
         judging: whether it is inside of a guardrail or an evaluator, which is who acts there.
     """
 
@@ -41,11 +42,10 @@ class Node:
     owner: "Node | None" = None
     fed: bool = False
     judging: bool = False
+    role: str = field(init=False)
 
-    @property
-    def role(self) -> str:
-        """The role of the span; a plain span has none."""
-        return self.facts.role if self.facts else ""
+    def __post_init__(self) -> None:
+        self.role = self.facts.role if self.facts else ""
 
     def holds(self, other: "Node") -> bool:
         """Whether `other` is this node or below it."""

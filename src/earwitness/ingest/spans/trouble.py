@@ -18,18 +18,23 @@ _CHANNELS: dict[str, Channel] = {"tool": "C4", "retriever": "C4", "memory": "C5"
 
 def report(t: Telling, node: Node) -> None:
     """Tell the errors, notes and losses of a span."""
-    errors = [_error(e) for e in node.span.events if e.name == "exception"]
-    for text in filter(None, errors):
-        _log(t, node, text, "exception")
-    status = node.span.status
-    if status and status.strip() and not any(status in text for text in errors):
-        _log(t, node, status, "status")
+    if node.span.events or node.span.status:  # as of few
+        _say_what(t, node)
     if node.facts is None:
         return
     for event in node.span.events:
         if event.name != "exception" and not is_message(event):
             _note(t, node, event)
     _count(t, node)
+
+
+def _say_what(t: Telling, node: Node) -> None:
+    errors = [_error(e) for e in node.span.events if e.name == "exception"]
+    for text in filter(None, errors):
+        _log(t, node, text, "exception")
+    status = node.span.status
+    if status and status.strip() and not any(status in text for text in errors):
+        _log(t, node, status, "status")
 
 
 def _error(event: SpanEvent) -> str:

@@ -11,6 +11,7 @@ from earwitness.ingest.spans.texts import as_text, loads
 
 NAME = "autogen"
 PRIORITY = 45
+KEYS = frozenset(("recipient_agent_type",))
 
 _UUID = re.compile(r"_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _NO_MESSAGE = ("No Message", "Message could not be serialized", "")

@@ -40,6 +40,7 @@ _EMPTY_PART = re.compile(r'\{"type":"[\w-]+"\}')
 # any-agent has one attribute for whatever a span gave.
 _OUTPUT = "gen_ai.output"
 _CONTENT = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.name")
+KEYS = frozenset((_OPERATION, *_CONTENT))
 
 
 def matches(span: Span) -> bool:

@@ -11,6 +11,7 @@ from earwitness.ingest.spans.texts import as_text, loads
 
 NAME = "otel-genai-events"
 PRIORITY = 65
+KEYS, EVENTS = frozenset[str](), True
 
 _NOBODY = ("assistant", "model", "user", "system", "tool")
 _INPUTS = {

@@ -5,16 +5,15 @@ from earwitness.ingest.spans.span import Span
 
 NAME = "llama-index"
 PRIORITY = 75
+KEYS, BEGINNINGS, EVENTS = frozenset[str](), ("llamaindex.",), True
 
 _EVENTS = ("step.output", "workflow.output")
 
 
 def matches(span: Span) -> bool:
     """Attributes or events that only this integration writes."""
-    for key in span.attributes:  # a plain loop: every span is asked
-        if key.startswith("llamaindex."):
-            return True
-    return bool(span.events) and any(e.name in _EVENTS for e in span.events)
+    own = any(key.startswith(BEGINNINGS) for key in span.attributes)
+    return own or any(e.name in _EVENTS for e in span.events)
 
 
 def facts(span: Span) -> Facts:

@@ -10,6 +10,7 @@ from earwitness.ingest.spans.texts import as_text
 
 NAME = "openai-agents"
 PRIORITY = 40
+KEYS = frozenset(("type",))
 SCOPE = "openai_agents"
 
 _FRAMES = ("task", "turn")

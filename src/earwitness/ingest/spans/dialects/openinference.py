@@ -10,6 +10,8 @@ from earwitness.ingest.spans.texts import as_text, is_repr, loads
 
 NAME = "openinference"
 PRIORITY = 50
+_KIND = "openinference.span.kind"
+KEYS, BEGINNINGS = frozenset((_KIND,)), ("llm.input_messages", "llm.output_messages")
 
 _ROLES: dict[str, Role] = {
     "LLM": "llm",
@@ -28,9 +30,7 @@ _HANDOFF = "handoff to "
 
 def matches(span: Span) -> bool:
     """The span has a kind, or messages flattened as OpenInference does."""
-    if isinstance(span.get("openinference.span.kind"), str):
-        return True
-    return any(key.startswith(("llm.input_messages", "llm.output_messages")) for key in span.attributes)
+    return isinstance(span.get(_KIND), str) or any(key.startswith(BEGINNINGS) for key in span.attributes)
 
 
 def facts(span: Span) -> Facts:
@@ -54,7 +54,7 @@ def facts(span: Span) -> Facts:
 
 
 def _role(span: Span) -> Role:
-    kind = str(span.get("openinference.span.kind") or "LLM").upper()
+    kind = str(span.get(_KIND) or "LLM").upper()
     if kind == "TOOL" and span.name.lower().startswith(_HANDOFF):
         return "handoff"
     return _ROLES.get(kind, "other")

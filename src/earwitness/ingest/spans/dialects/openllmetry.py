@@ -13,12 +13,12 @@ PRIORITY = 70
 
 _KEY = re.compile(r"(gen_ai\.prompt|gen_ai\.completion|llm\.prompts|llm\.completions)\.(\d+)\.(.+)")
 _OUTPUTS = ("gen_ai.completion", "llm.completions")
-_FIRST = ("gen_ai.prompt.", "gen_ai.completion.", "llm.prompts.", "llm.completions.")
+KEYS, BEGINNINGS = frozenset[str](), ("gen_ai.prompt.", "gen_ai.completion.", "llm.prompts.", "llm.completions.")
 
 
 def matches(span: Span) -> bool:
     """Messages flattened under a number."""
-    return any(key.startswith(_FIRST) and _KEY.fullmatch(key) for key in span.attributes)
+    return any(key.startswith(BEGINNINGS) and _KEY.fullmatch(key) for key in span.attributes)
 
 
 def facts(span: Span) -> Facts:

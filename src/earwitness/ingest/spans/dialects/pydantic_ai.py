@@ -13,6 +13,7 @@ NAME = "pydantic-ai"
 PRIORITY = 58
 
 _ALL, _EVENTS = "all_messages_events", "events"
+KEYS = frozenset((_ALL, _EVENTS, "agent_name"))
 
 
 def matches(span: Span) -> bool:

@@ -9,6 +9,7 @@ from earwitness.ingest.spans.span import Span
 
 NAME = "pydantic-evals"
 PRIORITY = 50
+KEYS = frozenset(("evaluator_name",))
 
 _NAMES = ("evaluator: ", "report_evaluator: ")
 

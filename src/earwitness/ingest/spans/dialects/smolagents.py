@@ -15,6 +15,7 @@ NAME = "smolagents"
 PRIORITY = 35
 
 _OWN, _RUN = "smolagents.", ".run"
+KEYS, BEGINNINGS = frozenset(("input.value",)), (_OWN,)
 _STEP, _STATE = re.compile(r"Step \d+"), '{"memory_step"'
 
 

@@ -5,12 +5,13 @@ span, speak first.
 """
 
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from earwitness.ingest.spans.facts import Facts, Message, Role
 from earwitness.ingest.spans.identity import agent_of, clean_name
 from earwitness.ingest.spans.messages import read_messages, text_message
-from earwitness.ingest.spans.span import Span
+from earwitness.ingest.spans.span import KINDS, Span
 from earwitness.ingest.spans.texts import as_text, loads
 
 NAME = "typed-spans"
@@ -39,7 +40,7 @@ _MAKERS = (
     _Maker("weave.kind", ("weave.inputs",), ("weave.output",)),
     _Maker("meta.span.kind", ("meta.input",), ("meta.output",)),
 )
-_KINDS = frozenset(maker.kind for maker in _MAKERS)
+KEYS = frozenset(maker.kind for maker in _MAKERS)
 _ROLES: dict[str, Role] = {
     "generation": "llm",
     "llm": "llm",
@@ -100,9 +101,16 @@ def facts(span: Span) -> Facts:
 
 
 def _maker(span: Span) -> _Maker | None:
-    if _KINDS.isdisjoint(span.attributes):
-        return None
-    return next((m for m in _MAKERS if isinstance(span.attributes.get(m.kind), str)), None)
+    for maker in _makers(tuple(span.attributes)):
+        if isinstance(span.attributes[maker.kind], str):
+            return maker
+    return None
+
+
+@lru_cache(maxsize=KINDS)
+def _makers(keys: tuple[str, ...]) -> tuple[_Maker, ...]:
+    """The makers of which spans with these attributes may be."""
+    return tuple(m for m in _MAKERS if m.kind in keys)
 
 
 def _own_name(span: Span) -> str | None:

@@ -10,6 +10,7 @@ from earwitness.ingest.spans.texts import as_text, loads
 
 NAME = "vercel-ai"
 PRIORITY = 55
+KEYS = frozenset(("ai.operationId",))
 
 _WRAPPERS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
 
