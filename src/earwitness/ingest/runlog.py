@@ -98,13 +98,20 @@ class RunLog:
 
     def of(self, run: str) -> Iterator[Record]:
         """The records of a run, in order."""
-        for at in self._chains.of(run):
-            place, key = self._at(at)
-            yield Record(self._shelf.get(key), place)
+        return map(self.record, self.numbers(run))
+
+    def numbers(self, run: str) -> "array[int]":
+        """Where its records lie, in order."""
+        return self._chains.of(run)
+
+    def record(self, at: int) -> Record:
+        """The record that lies there."""
+        place, key = self._at(at)
+        return Record(self._shelf.get(key), place)
 
     def places(self, run: str) -> Iterator[Place]:
         """Where they stand."""
-        return (self._at(at)[0] for at in self._chains.of(run))
+        return (self._at(at)[0] for at in self.numbers(run))
 
     def _at(self, at: int) -> tuple[Place, tuple[int, int]]:
         line, offset, length, source, pointed, size = _HEAD.unpack(self._shelf.get_bytes(at, _HEAD.size))

@@ -1,10 +1,8 @@
 """Records of a rollout as items of one shape, whichever of its two spellings they come in."""
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from earwitness.ingest.chronicle import folded, name_of, text_of
+from earwitness.ingest.chronicle import name_of, text_of
 from earwitness.ingest.jsontext import decode_text
 from earwitness.ingest.record import Place
 
@@ -115,44 +113,3 @@ def parts_text(value: Any) -> str:
         return text_of(value)
     texts = (p.get("text") if isinstance(p, dict) else p for p in value)
     return "\n".join(t for t in map(text_of, texts) if t)
-
-
-def without_twins(items: list[Item]) -> list[tuple[Item, bool]]:
-    """Items, and whether each is an event message that repeats a response item of the same thread."""
-    repeated = set[int]()
-    for kind in {item.kind for item in items if item.twin}:
-        twins, others = list[Item](), list[Item]()
-        for item in items:
-            if item.kind == kind:
-                (twins if item.twin else others).append(item)
-        repeated.update(_repeated(twins, others) if others else ())
-    return [(item, id(item) in repeated) for item in items]
-
-
-def _repeated(twins: list[Item], others: list[Item]) -> Iterator[int]:
-    """The ids of twins that repeat others of their kind."""
-    if Counter(i.text for i in twins) <= Counter(i.text for i in others):  # word for word, as nearly all do
-        yield from map(id, twins)
-        return
-    said, whole = Counter(folded(i.text) for i in others), _Whole(others)
-    for item in twins:
-        key = folded(item.text)
-        if said[key] > 0 or whole.holds(item.text):
-            said[key] -= 1
-            yield id(item)
-
-
-class _Whole:
-    """Reasoning comes in sections as events, and whole as an item: found by the first line of a section."""
-
-    def __init__(self, items: list[Item]) -> None:
-        self._by_line: dict[str, dict[str, None]] = {}
-        for item in items:
-            text, lines = folded(item.text), item.text.split("\n") if item.kind == "reasoning" else ()
-            for line in lines:
-                self._by_line.setdefault(folded(line), {})[text] = None
-
-    def holds(self, section: str) -> bool:
-        """Whether a section stands in some reasoning."""
-        text = section.strip() if self._by_line else ""
-        return bool(text) and any(folded(text) in whole for whole in self._by_line.get(folded(text.split("\n")[0]), ()))

@@ -5,12 +5,13 @@ from typing import Any
 
 from earwitness.ingest.boundary import together
 from earwitness.ingest.chronicle import run_name
-from earwitness.ingest.codex.items import items_of, says
+from earwitness.ingest.codex.items import says
 from earwitness.ingest.codex.telling import tell
 from earwitness.ingest.codex.threads import Run, Thread, runs_of, thread_of
 from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.shelf import Shelf, packed
+from earwitness.ingest.runlog import RunLog
+from earwitness.ingest.shelf import packed
 from earwitness.ingest.workers import jobs_for, tell_all
 
 
@@ -23,7 +24,7 @@ class Reader:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.shelf = Shelf()
+        self.log = RunLog()  # by thread: kind, time and payload
         self.by_source: dict[int, Thread] = {}
         self.threads: dict[str, Thread] = {}
 
@@ -37,21 +38,17 @@ class Reader:
     def finish(self) -> Iterable[Emit]:
         """Every run."""
         runs = runs_of(list(self.threads.values()))
-        for _, told in tell_all(iter(runs), self._told, jobs_for(len(runs), self.shelf.size, self.context.jobs)):
+        for _, told in tell_all(iter(runs), self._told, jobs_for(len(runs), self.log.size, self.context.jobs)):
             yield from told.emits
-        self.shelf.close()
+        self.log.close()
 
     def _told(self, run: Run) -> Told:
-        return Told(together(self._tell(run), run.places()), {})
+        return Told(together(tell(run, self.log), self._places(run)), {})
 
-    def _tell(self, run: Run) -> Iterator[Emit]:
+    def _places(self, run: Run) -> Iterator[Place]:
         for thread in run.threads:
-            for key, place in thread.shelved:
-                kind, time, payload = self.shelf.get(key)
-                thread.items += items_of(kind, time, payload, place) or ()
-        yield from tell(run)
-        for thread in run.threads:
-            thread.items = []
+            yield thread.place
+            yield from self.log.places(thread.id)
 
     def _meta(self, payload: dict[str, Any], place: Place) -> tuple[Emit, ...]:
         """The first of a file is its own; a copied history brings that of the parent along, a stream none."""
@@ -72,8 +69,8 @@ class Reader:
         if thread is None:
             thread = Thread(run_name(self.context), place)
             self.by_source[place.source] = self.threads[thread.id] = thread
-        raw, sign = packed((kind, value.get("timestamp"), payload))
-        if not self.context.claim("codex", thread.id, raw):
+        raw = packed((kind, value.get("timestamp"), payload))
+        if not self.context.claim("codex", thread.id, raw[0]):
             return (Skip("duplicate", "the same record was read before", place),)
-        thread.shelved.append((self.shelf.put_packed(raw, sign), place))
+        self.log.add_packed(thread.id, raw, place)
         return ()

@@ -1,13 +1,20 @@
 """What the threads of a run say; a spawned thread is told where it was spawned."""
 
 import re
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
+from sys import intern
 from typing import Any
 
-from earwitness.ingest.chronicle import USER, Chronicle, folded, name_of, text_of, undelivered
-from earwitness.ingest.codex.items import Item, parts_text, without_twins
+from earwitness.ingest.boundary import singly
+from earwitness.ingest.chronicle import USER, Chronicle, folded, name_of, undelivered
+from earwitness.ingest.codex.items import Item, parts_text
+from earwitness.ingest.codex.survey import CLOSING, REPEATED, Records, Survey, answers, is_short
 from earwitness.ingest.codex.threads import MAIN, Run, Thread
-from earwitness.ingest.record import Emit, Made, Skip
+from earwitness.ingest.codex.twins import repeated
+from earwitness.ingest.record import Emit, Made, Record, Skip
+from earwitness.ingest.runlog import RunLog
+from earwitness.ingest.shelf import Tape
 from earwitness.schema.model import Delivery
 
 FILES = "files"
@@ -27,76 +34,148 @@ _REFUSED = re.compile(
 # What is given back where a patch did not fit: no file was written.
 _UNWRITTEN = re.compile(r"apply_patch verification failed")
 ASKS = ("request_user_input",)
+# So much of an answer tells it from others.
+_ENOUGH = 200
+_NAME = "codex"
 _ROLES = {"user": "initial", "system": "initial", "developer": "initial", "history": "history"}
 
 
-def tell(run: Run) -> Iterator[Emit]:
-    """Everything of a run."""
-    teller = _Teller(run)
+def tell(run: Run, log: RunLog) -> Iterator[Emit]:
+    """Everything of a run.
+
+    Args:
+        run: the run.
+        log: where its records lie, by thread.
+    """
+    teller = _Teller(run, log)
     first = run.threads[0]
     yield teller.book.head(
         first.place, framework="codex", started_at=min((t.time for t in run.threads if t.time), default=None)
     )
+    known = {t.id for t in run.threads}
     for thread in run.threads:
-        roots = thread.id == run.id or thread.parent not in {t.id for t in run.threads}
-        if roots:
+        if thread.id == run.id or thread.parent not in known:
             yield from teller.thread(thread)
     for thread in run.threads:  # spawned by a call that was not read
         yield from teller.thread(thread)
 
 
+class _Calls:
+    """What is known of the calls of a run before it is told: which were forbidden, which failed, and so on.
+
+    Args:
+        threads: of the run.
+    """
+
+    def __init__(self, threads: list[Thread]) -> None:
+        self.refused, self.unwritten = set[str](), set[str]()
+        self.tasks: dict[str, str | None] = {}
+        self._spawns = {t.spawned_by for t in threads}
+        self._searches, self._answered = set[int](), array("q")
+
+    def note(self, item: Item) -> None:
+        """Take a call or an output."""
+        call = item.call
+        if item.kind == "output":
+            self._answered.append(hash(call))
+            if item.refused or _REFUSED.match(item.text):
+                self.refused.add(call)
+                self.unwritten.add(call)
+            elif item.failed or _UNWRITTEN.match(item.text):
+                self.unwritten.add(call)
+        elif item.kind == "call":
+            if item.tool == SEARCH:
+                self._searches.add(hash(call))
+            if call in self._spawns and call not in self.tasks and (given := item.arguments):
+                self.tasks[call] = name_of(given.get("task_name")) or name_of(given.get("name"))
+
+    def unanswered(self) -> set[int]:
+        """Searches of which nothing came back."""
+        return self._searches.difference(self._answered)
+
+
 class _Teller:
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, log: RunLog) -> None:
         self.run = run
         self.book = Chronicle(run.id)
-        self.names = run.names()
+        self.known = _Calls(run.threads)
+        keep = is_short(log, run.threads)
+        self.surveys = {t.id: self._survey(t, Records(log, t.id, keep=keep)) for t in run.threads}
+        self.refused, self.unwritten = self.known.refused, self.known.unwritten
+        self.unanswered = self.known.unanswered()
+        self.names = run.names(self.known.tasks)
         self.children = {t.spawned_by: t for t in run.threads if t.spawned_by and t.parent}
         self.told: set[str] = set()
         self.calls: dict[str, str] = {}
-        items = (item for thread in run.threads for item in thread.items)
-        outputs = [item for item in items if item.kind == "output"]
-        self.refused = {i.call for i in outputs if i.refused or _REFUSED.match(i.text)}
-        self.answered = {i.call for i in outputs}
-        self.unwritten = self.refused | {i.call for i in outputs if i.failed or _UNWRITTEN.match(i.text)}
+        self.answers: Tape[str] | None = None  # how those of spawned threads begin
+        self.spawned: Thread | None = None  # by the record that was told last
+
+    def _survey(self, thread: Thread, records: Records) -> Survey:
+        survey = Survey(thread, records)
+
+        def note(record: Record) -> Iterable[Emit]:
+            for item in records.items(record):
+                survey.note(record.value[0], item)
+                self.known.note(item)
+            return ()
+
+        for _ in singly(note, records, _NAME):
+            """One over which it stumbles says nothing here; who tells it stumbles, too."""
+        return survey
 
     def thread(self, thread: Thread) -> Iterator[Emit]:
         if thread.id in self.told:
             return
         self.told.add(thread.id)
-        who, end = self.names[thread.id], thread.copied()
+        who, survey = self.names[thread.id], self.surveys[thread.id]
         aliases = (thread.id,) if who != MAIN else ()
         yield from self.book.actor(thread.place, who, aliases=aliases)
         yield from self.book.shown(thread.place, who, thread.instructions, "initial", thread.time)
-        yield from self._history(thread, who, thread.items[:end])
-        own = list(without_twins(thread.items[end:]))
-        last = _closing([item for item, repeated in own if not repeated])
-        for item, repeated in own:
-            if repeated:
-                yield Skip("duplicate", "an event that repeats a response item", item.place)
-            else:
-                yield from self._item(thread, who, item, id(item) in last)
+        marks, records = survey.marks(repeated(survey)), iter(survey.records)
 
-    def _history(self, thread: Thread, who: str, items: list[Item]) -> Iterator[Emit]:
-        """What a thread was forked from: seen by it, said by others. The spawning call may stand nowhere else."""
+        def told(record: Record) -> Iterable[Emit]:
+            return self._record(survey, who, record, marks[record.value[0]])
+
+        while True:
+            yield from singly(told, self._up_to_spawn(records), _NAME)
+            if self.spawned is None:
+                return
+            child, self.spawned = self.spawned, None
+            yield from self.thread(child)
+
+    def _up_to_spawn(self, records: Iterator[Record]) -> Iterator[Record]:
+        for record in records:
+            yield record
+            if self.spawned is not None:
+                return
+
+    def _record(self, survey: Survey, who: str, record: Record, mark: int) -> Iterable[Emit]:
+        if mark == REPEATED:
+            return (Skip("duplicate", "an event that repeats a response item", survey.records.items(record)[0].place),)
+        told, thread, items = list[Emit](), survey.thread, survey.records.items(record)
+        copied = record.value[0] < survey.copied
         for item in items:
-            if item.kind == "call" and item.call == thread.spawned_by and item.call not in self.calls:
-                yield from self._call(self.names.get(thread.parent or "", MAIN), item)
-            else:
-                yield from self.book.shown(item.place, who, item.text, "history", item.time)
+            told += self._copied(thread, who, item) if copied else self._item(thread, who, item, mark == CLOSING)
+        return told
+
+    def _copied(self, thread: Thread, who: str, item: Item) -> Iterator[Emit]:
+        """What a thread was forked from: seen by it, said by others. The spawning call may stand nowhere else."""
+        if item.kind == "call" and item.call == thread.spawned_by and item.call not in self.calls:
+            return self._call(self.names.get(thread.parent or "", MAIN), item)
+        return self.book.shown(item.place, who, item.text, "history", item.time)
 
     def _item(self, thread: Thread, who: str, item: Item, last: bool) -> Iterator[Emit]:
         if item.kind == "call":
-            yield from self._call(who, item)
-        elif item.kind == "output":
-            yield from self._output(who, item)
-        elif item.kind == "assistant":
-            yield from self._answer(thread, who, item, last)
-        elif item.kind == "reasoning" and item.hidden:
-            yield self.book.loss(item.place, "masked", "C6", "reasoning is encrypted")
-        elif item.kind in ("reasoning", "error"):
-            yield from self.book.event(item.place, "C6", item.text, sender=who, time=item.time, kind=item.kind)
-        else:
-            yield from self._given(thread, who, item)
+            return self._call(who, item)
+        if item.kind == "output":
+            return self._output(who, item)
+        if item.kind == "assistant":
+            return self._answer(thread, who, item, last)
+        if item.kind == "reasoning" and item.hidden:
+            return iter((self.book.loss(item.place, "masked", "C6", "reasoning is encrypted"),))
+        if item.kind in ("reasoning", "error"):
+            return self.book.event(item.place, "C6", item.text, sender=who, time=item.time, kind=item.kind)
+        return self._given(thread, who, item)
 
     def _given(self, thread: Thread, who: str, item: Item) -> Iterator[Made]:
         kind: Any = _ROLES.get(item.kind, "input")
@@ -115,7 +194,8 @@ class _Teller:
             )
 
     def _call(self, who: str, item: Item) -> Iterator[Emit]:
-        self.calls[item.call] = item.tool
+        self.calls[item.call] = intern(item.tool)
+        self.spawned = self.children.get(item.call)
         flags = ("not_delivered",) if item.call in self.refused else ()
         common: dict[str, Any] = {"sender": who, "id": item.call or None, "time": item.time, "flags": flags}
         if item.tool == SPAWN or item.tool in SENDS:
@@ -142,10 +222,8 @@ class _Teller:
         else:
             to = self._to(item, item.tool)
             yield from self.book.event(item.place, "C3", item.text, to=to, kind="tool_call", **common)
-            if item.tool == SEARCH and item.call not in self.answered:
+            if item.tool == SEARCH and hash(item.call) in self.unanswered:
                 yield self.book.loss(item.place, "content_missing", "C4", "what a search found is not recorded")
-        if item.call in self.children:
-            yield from self.thread(self.children[item.call])
 
     def _to(self, item: Item, name: str) -> tuple[Delivery, ...]:
         return (undelivered(name) if item.call in self.refused else Delivery(name),)
@@ -184,21 +262,10 @@ class _Teller:
 
     def _is_answer(self, item: Item) -> bool:
         """Whether a wait gave what a spawned thread said last, which was told there."""
+        if self.answers is None:
+            self.answers = Tape[str]()
+            texts = (text for t in self.run.threads if t.parent for text in answers(self.surveys[t.id]))
+            for text in filter(str.strip, texts):
+                self.answers.append(folded(text)[:_ENOUGH], _ENOUGH)
         text = folded(item.text)
-        answers = (i.text for t in self.run.threads if t.parent for i in t.items if i.kind == "assistant")
-        return any(folded(text_of(a))[:200] in text for a in answers if a.strip())
-
-
-def _closing(items: list[Item]) -> set[int]:
-    """Answers after which no tool was called before the turn ended."""
-    waiting: list[Item] = []
-    closing: set[int] = set()
-    for item in items:
-        if item.kind == "assistant":
-            waiting.append(item)
-        elif item.kind == "call":
-            waiting = []
-        elif item.kind == "user":
-            closing |= {id(i) for i in waiting}
-            waiting = []
-    return closing | {id(i) for i in waiting}
+        return any(answer in text for answer in self.answers)
