@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from earwitness.ingest.ahead import Ahead, TooEarly
 from earwitness.ingest.boundary import together
 from earwitness.ingest.chronicle import run_name
 from earwitness.ingest.codex.items import says
 from earwitness.ingest.codex.telling import tell
-from earwitness.ingest.codex.threads import Run, Thread, runs_of, thread_of
+from earwitness.ingest.codex.threads import Run, Thread, root_of, runs_of, thread_of
 from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
 from earwitness.ingest.runlog import RunLog
@@ -27,6 +28,9 @@ class Reader:
         self.log = RunLog()  # by thread: kind, time and payload
         self.by_source: dict[int, Thread] = {}
         self.threads: dict[str, Thread] = {}
+        self._ahead = Ahead(self._early, context.jobs)
+        self._awaited = set[str]()  # threads that were named as parents
+        self._runs: dict[str, Run] = {}  # as they are when a copy of this process begins to tell
 
     def feed(self, record: Record) -> Iterable[Emit]:
         """Keep a record for its thread."""
@@ -37,10 +41,19 @@ class Reader:
 
     def finish(self) -> Iterable[Emit]:
         """Every run."""
-        runs = runs_of(list(self.threads.values()))
-        for _, told in tell_all(iter(runs), self._told, jobs_for(len(runs), self.log.size, self.context.jobs)):
+        runs = runs_of(self.threads)
+        jobs = jobs_for(len(runs), self.log.size, self.context.jobs, self._ahead)
+        for _, told in tell_all(iter(runs), self._told, jobs, self._ahead, lambda run: run.id):
             yield from told.emits
+        self._ahead.close()
         self.log.close()
+
+    def _early(self, name: str) -> Told:
+        """What a copy of this process says of a run, as far as it was read."""
+        self._runs = self._runs or {run.id: run for run in runs_of(self.threads)}
+        if name not in self._runs:
+            raise TooEarly
+        return self._told(self._runs[name])
 
     def _told(self, run: Run) -> Told:
         return Told(together(tell(run, self.log), self._places(run)), {})
@@ -55,8 +68,22 @@ class Reader:
         if place.source in self.by_source and not payload.get("stream"):
             return (Skip("ignored", "the head of a copied history", place),)
         thread = thread_of(payload, place, run_name(self.context))
-        self.by_source[place.source] = self.threads.setdefault(thread.id, thread)
+        if thread.id not in self.threads:
+            self._begin(thread)
+        self.by_source[place.source] = self.threads[thread.id]
         return ()
+
+    def _begin(self, thread: Thread) -> None:
+        """A thread may join those that it spawned to the run of its own parent."""
+        self.threads[thread.id] = thread
+        if thread.id in self._awaited:
+            self._ahead.touch(thread.id, self.log.size)
+        if thread.parent:
+            self._awaited.add(thread.parent)
+        self._touch(thread)
+
+    def _touch(self, thread: Thread) -> None:
+        self._ahead.touch(root_of(thread, self.threads), self.log.size)
 
     def _items(self, value: dict[str, Any], place: Place) -> tuple[Emit, ...]:
         kind, payload = value["type"], value.get("payload")
@@ -68,9 +95,11 @@ class Reader:
         thread = self.by_source.get(place.source)
         if thread is None:
             thread = Thread(run_name(self.context), place)
-            self.by_source[place.source] = self.threads[thread.id] = thread
+            self._begin(thread)
+            self.by_source[place.source] = thread
         raw = packed((kind, value.get("timestamp"), payload))
         if not self.context.claim("codex", thread.id, raw[0]):
             return (Skip("duplicate", "the same record was read before", place),)
         self.log.add_packed(thread.id, raw, place)
+        self._touch(thread)
         return ()

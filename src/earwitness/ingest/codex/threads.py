@@ -68,14 +68,21 @@ class Run:
         return names
 
 
-def runs_of(threads: list[Thread]) -> list[Run]:
+def runs_of(threads: dict[str, Thread]) -> list[Run]:
     """Runs by their first thread, which need not have been read itself."""
-    parents = {t.id: t.parent for t in threads}
     runs: dict[str, Run] = {}
-    for thread in threads:
-        root, seen = thread.id, set[str]()
-        while root not in seen and (parent := parents.get(root)):
-            seen.add(root)
-            root = parent
+    for thread in threads.values():
+        root = root_of(thread, threads)
         runs.setdefault(root, Run(root)).threads.append(thread)
     return list(runs.values())
+
+
+def root_of(thread: Thread, threads: dict[str, Thread]) -> str:
+    """The id of the run that a thread belongs to, as far as `threads` say."""
+    if not thread.parent:
+        return thread.id
+    root, seen = thread.id, set[str]()
+    while root not in seen and (found := threads.get(root)) and found.parent:
+        seen.add(root)
+        root = found.parent
+    return root
