@@ -124,12 +124,14 @@ class Chronicle:
         """Something was produced; its parties are declared with it. Nothing is made of empty content."""
         if not content or content.isspace():
             return iter(())
-        sender, told = sender or None, list[Made]()
-        recipients = tuple(party for party in to if (party if isinstance(party, str) else party.actor))
+        sender, told, recipients = sender or None, list[Made](), list[str | Delivery]()
         if sender and sender not in self._actors:
             told += self.actor(place, sender, sender_kind, evidence)
-        for party in recipients:
+        for party in to:
             name = party if isinstance(party, str) else party.actor
+            if not name:
+                continue
+            recipients.append(party)
             if name not in self._actors:
                 told += self.actor(place, name, to_kind or _RECIPIENT_KINDS[channel], evidence)
         self._said[sender].add(_words(content))
@@ -142,7 +144,7 @@ class Chronicle:
             time=time,
             kind=kind,
             sender=sender,
-            to=recipients,
+            to=tuple(recipients),
             flags=flags,
             attributes=attributes,
         )

@@ -3,13 +3,17 @@
 import struct
 from array import array
 from collections.abc import Iterator
+from itertools import chain
+from operator import sub
 from typing import Any
 
 from earwitness.ingest.record import Place, Record
-from earwitness.ingest.shelf import Shelf, packed
+from earwitness.ingest.shelf import Shelf, packed, unpacked
 
 # Line, offset, length and source of a place, then the bytes of its pointer and those of the value; see `Key`.
 _HEAD = struct.Struct("<6q")
+# Of so many bytes a record that ends among them is read with what follows.
+_ROOM = 4 << 10
 
 
 class Chains:
@@ -98,7 +102,9 @@ class RunLog:
 
     def of(self, run: str) -> Iterator[Record]:
         """The records of a run, in order."""
-        return map(self.record, self.numbers(run))
+        numbers = self.numbers(run)
+        # A record ends where the next one begins, or before: mostly it is read at once.
+        return map(self._record, numbers, map(sub, chain(numbers[1:], (self.size,)), numbers))
 
     def numbers(self, run: str) -> "array[int]":
         """Where its records lie, in order."""
@@ -106,18 +112,23 @@ class RunLog:
 
     def record(self, at: int) -> Record:
         """The record that lies there."""
-        place, key = self._at(at)
-        return Record(self._shelf.get(key), place)
+        return self._record(at, 0)
+
+    def _record(self, at: int, room: int) -> Record:
+        """The record of which the bytes are among so many; if that says nothing they are counted."""
+        if not _HEAD.size <= room <= _ROOM:
+            *_, pointed, size = _HEAD.unpack(self._shelf.get_bytes(at, _HEAD.size))
+            room = _HEAD.size + pointed + abs(size)
+        raw = self._shelf.get_bytes(at, room)
+        line, offset, length, source, pointed, size = _HEAD.unpack_from(raw)
+        start = _HEAD.size + pointed
+        pointer = raw[_HEAD.size : start].decode("utf-8", "surrogatepass") if pointed else ""
+        place = tuple.__new__(Place, (line, offset, length, pointer, source))  # there are many of them
+        return tuple.__new__(Record, (unpacked(raw[start : start + abs(size)], size), place))
 
     def places(self, run: str) -> Iterator[Place]:
         """Where they stand."""
-        return (self._at(at)[0] for at in self.numbers(run))
-
-    def _at(self, at: int) -> tuple[Place, tuple[int, int]]:
-        line, offset, length, source, pointed, size = _HEAD.unpack(self._shelf.get_bytes(at, _HEAD.size))
-        start = at + _HEAD.size
-        pointer = self._shelf.get_bytes(start, pointed).decode("utf-8", "surrogatepass") if pointed else ""
-        return Place(line, offset, length, pointer, source), (start + pointed, size)
+        return (record.place for record in self.of(run))
 
     def close(self) -> None:
         """Let them go."""

@@ -30,6 +30,7 @@ class Reader:
         self.threads: dict[str, Thread] = {}
         self._ahead = Ahead(self._early, context.jobs)
         self._awaited = set[str]()  # threads that were named as parents
+        self._latest: Thread | None = None
         self._runs: dict[str, Run] = {}  # as they are when a copy of this process begins to tell
 
     def feed(self, record: Record) -> Iterable[Emit]:
@@ -83,6 +84,8 @@ class Reader:
         self._touch(thread)
 
     def _touch(self, thread: Thread) -> None:
+        """Something of a thread came. Of the latest nothing is told ahead until another is touched: once is enough."""
+        self._latest = thread
         self._ahead.touch(root_of(thread, self.threads), self.log.size)
 
     def _items(self, value: dict[str, Any], place: Place) -> tuple[Emit, ...]:
@@ -101,5 +104,6 @@ class Reader:
         if not self.context.claim("codex", thread.id, raw[0]):
             return (Skip("duplicate", "the same record was read before", place),)
         self.log.add_packed(thread.id, raw, place)
-        self._touch(thread)
+        if thread is not self._latest:
+            self._touch(thread)
         return ()

@@ -7,7 +7,6 @@ only those of a short run are kept.
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Any
 
 from earwitness.ingest.codex.items import Item, items_of
 from earwitness.ingest.codex.threads import Thread
@@ -29,7 +28,7 @@ def is_short(log: RunLog, threads: list[Thread]) -> bool:
 
 
 class Records:
-    """The records of a thread, each with its number; items are made of them when they are asked for.
+    """The records of a thread; items are made of them when they are asked for.
 
     Args:
         log: where they lie.
@@ -38,35 +37,31 @@ class Records:
     """
 
     def __init__(self, log: RunLog, thread: str, *, keep: bool) -> None:
-        self._log = log
+        self._log, self._thread = log, thread
         self._numbers = log.numbers(thread)
-        self._kept: list[Record] | None = None
-        if keep:
-            self._kept = list(self)
+        self._kept = list(log.of(thread)) if keep else None
         self._items: dict[int, list[Item]] = {}
 
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __getitem__(self, n: int) -> Record:
-        if self._kept is not None:
-            return self._kept[n]
-        value, place = self._log.record(self._numbers[n])
-        return Record((n, value), place)
-
     def __iter__(self) -> Iterator[Record]:
-        return map(self.__getitem__, range(len(self)))
+        return self._log.of(self._thread) if self._kept is None else iter(self._kept)
 
-    def items(self, record: Record) -> list[Item]:
-        """What one of them says."""
-        n, value = record.value
+    def items(self, n: int, record: Record) -> list[Item]:
+        """What number `n` of them says."""
         found = self._items.get(n)
         if found is None:
-            kind, time, payload = value
-            found = items_of(kind, time, payload, record.place) or []
+            (kind, time, payload), place = record
+            found = items_of(kind, time, payload, place) or []
             if self._kept is not None:
                 self._items[n] = found
         return found
+
+    def text(self, n: int) -> str:
+        """The text of number `n`, which holds one item."""
+        record = self._log.record(self._numbers[n]) if self._kept is None else self._kept[n]
+        return self.items(n, record)[0].text
 
 
 class Said:
@@ -104,6 +99,7 @@ class Survey:
     def __init__(self, thread: Thread, records: Records) -> None:
         self.thread, self.records = thread, records
         self.copied = 0
+        self._forked = thread.parent is not None
         self.said: dict[tuple[str, bool], Said] = {}
         self._turns = bytearray(len(records))
 
@@ -115,9 +111,10 @@ class Survey:
             if said is None:
                 said = self.said[kind, item.twin] = Said()
             said.add(n, item.text)
-        if kind in _TURNS:
-            self._turns[n] = _TURNS[kind]
-        if self.thread.parent is not None and self._is_copied(n, item):
+        turn = _TURNS.get(kind)
+        if turn:
+            self._turns[n] = turn
+        if self._forked and self._is_copied(n, item):
             self.copied = n + 1
 
     def _is_copied(self, n: int, item: Item) -> bool:
@@ -160,9 +157,9 @@ class Survey:
         yield from waiting
 
 
-def answers(survey: Survey) -> Iterator[Any]:
+def answers(survey: Survey) -> Iterator[str]:
     """The texts of all that a thread answered."""
     for twin in (False, True):
         said = survey.said.get(("assistant", twin))
         for n in said.records if said else ():
-            yield survey.records.items(survey.records[n])[0].text
+            yield survey.records.text(n)

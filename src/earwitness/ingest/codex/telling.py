@@ -3,6 +3,7 @@
 import re
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import count
 from sys import intern
 from typing import Any
 
@@ -16,10 +17,14 @@ from earwitness.ingest.record import Emit, Made, Record, Skip
 from earwitness.ingest.runlog import RunLog
 from earwitness.ingest.shelf import Tape
 from earwitness.schema.model import Delivery
+from earwitness.schema.words import Channel, Flag
 
 FILES = "files"
 PLAN = "plan"
-CHANGE, SEARCH = "file_change", "web_search"
+PLAN_TOOL = "update_plan"
+PATCH, CHANGE, SEARCH = "apply_patch", "file_change", "web_search"
+_OF_CALLS = ("call", "output")
+_WRITES = (PATCH, CHANGE)
 SPAWN = "spawn_agent"
 SENDS = ("send_input", "send_message", "followup_task", "assign_task")
 WAITS = ("wait", "wait_agent", "close_agent")
@@ -113,10 +118,14 @@ class _Teller:
     def _survey(self, thread: Thread, records: Records) -> Survey:
         survey = Survey(thread, records)
 
+        numbers = count()
+
         def note(record: Record) -> Iterable[Emit]:
-            for item in records.items(record):
-                survey.note(record.value[0], item)
-                self.known.note(item)
+            n = next(numbers)
+            for item in records.items(n, record):
+                survey.note(n, item)
+                if item.kind in _OF_CALLS:
+                    self.known.note(item)
             return ()
 
         for _ in singly(note, records, _NAME):
@@ -131,10 +140,16 @@ class _Teller:
         aliases = (thread.id,) if who != MAIN else ()
         yield from self.book.actor(thread.place, who, aliases=aliases)
         yield from self.book.shown(thread.place, who, thread.instructions, "initial", thread.time)
-        marks, records = survey.marks(repeated(survey)), iter(survey.records)
+        marks, records, numbers = survey.marks(repeated(survey)), iter(survey.records), count()
 
         def told(record: Record) -> Iterable[Emit]:
-            return self._record(survey, who, record, marks[record.value[0]])
+            n = next(numbers)
+            items = survey.records.items(n, record)
+            if n < survey.copied:
+                return [emit for item in items for emit in self._copied(thread, who, item)]
+            if len(items) == 1:
+                return self._item(thread, who, items[0], marks[n])
+            return [emit for item in items for emit in self._item(thread, who, item, marks[n])]
 
         while True:
             yield from singly(told, self._up_to_spawn(records), _NAME)
@@ -149,81 +164,94 @@ class _Teller:
             if self.spawned is not None:
                 return
 
-    def _record(self, survey: Survey, who: str, record: Record, mark: int) -> Iterable[Emit]:
-        if mark == REPEATED:
-            return (Skip("duplicate", "an event that repeats a response item", survey.records.items(record)[0].place),)
-        told, thread, items = list[Emit](), survey.thread, survey.records.items(record)
-        copied = record.value[0] < survey.copied
-        for item in items:
-            told += self._copied(thread, who, item) if copied else self._item(thread, who, item, mark == CLOSING)
-        return told
-
-    def _copied(self, thread: Thread, who: str, item: Item) -> Iterator[Emit]:
+    def _copied(self, thread: Thread, who: str, item: Item) -> Iterable[Emit]:
         """What a thread was forked from: seen by it, said by others. The spawning call may stand nowhere else."""
         if item.kind == "call" and item.call == thread.spawned_by and item.call not in self.calls:
             return self._call(self.names.get(thread.parent or "", MAIN), item)
         return self.book.shown(item.place, who, item.text, "history", item.time)
 
-    def _item(self, thread: Thread, who: str, item: Item, last: bool) -> Iterator[Emit]:
-        if item.kind == "call":
+    def _item(self, thread: Thread, who: str, item: Item, mark: int) -> Iterable[Emit]:
+        if mark == REPEATED:
+            return (Skip("duplicate", "an event that repeats a response item", item.place),)
+        kind = item.kind
+        if kind == "call":
             return self._call(who, item)
-        if item.kind == "output":
+        if kind == "output":
             return self._output(who, item)
-        if item.kind == "assistant":
-            return self._answer(thread, who, item, last)
-        if item.kind == "reasoning" and item.hidden:
-            return iter((self.book.loss(item.place, "masked", "C6", "reasoning is encrypted"),))
-        if item.kind in ("reasoning", "error"):
-            return self.book.event(item.place, "C6", item.text, sender=who, time=item.time, kind=item.kind)
+        if kind == "assistant":
+            return self._answer(thread, who, item, mark == CLOSING)
+        if kind == "reasoning" and item.hidden:
+            return (self.book.loss(item.place, "masked", "C6", "reasoning is encrypted"),)
+        if kind in ("reasoning", "error"):
+            return self.book.event(item.place, "C6", item.text, sender=who, time=item.time, kind=kind)
         return self._given(thread, who, item)
 
     def _given(self, thread: Thread, who: str, item: Item) -> Iterator[Made]:
         kind: Any = _ROLES.get(item.kind, "input")
         copy = thread.parent and self.book.said(self.names.get(thread.parent, MAIN), item.text)
-        yield from self.book.shown(item.place, who, item.text, "input" if copy else kind, item.time)
+        return self.book.shown(item.place, who, item.text, "input" if copy else kind, item.time)
 
     def _answer(self, thread: Thread, who: str, item: Item, last: bool) -> Iterator[Made]:
+        place, text, time = item.place, item.text, item.time
         if not last:
-            yield from self.book.event(item.place, "C6", item.text, sender=who, time=item.time, kind="message")
-        elif thread.parent:
+            return self.book.event(place, "C6", text, sender=who, time=time, kind="message")
+        if thread.parent:
             to = (Delivery(self.names.get(thread.parent, MAIN), "structural"),)
-            yield from self.book.event(item.place, "C2", item.text, sender=who, to=to, time=item.time, kind="answer")
-        else:
-            yield from self.book.event(
-                item.place, "C1", item.text, sender=who, to=(USER,), time=item.time, kind="message"
-            )
+            return self.book.event(place, "C2", text, sender=who, to=to, time=time, kind="answer")
+        return self.book.event(place, "C1", text, sender=who, to=(USER,), time=time, kind="message")
 
-    def _call(self, who: str, item: Item) -> Iterator[Emit]:
-        self.calls[item.call] = intern(item.tool)
-        self.spawned = self.children.get(item.call)
-        flags = ("not_delivered",) if item.call in self.refused else ()
-        common: dict[str, Any] = {"sender": who, "id": item.call or None, "time": item.time, "flags": flags}
-        if item.tool == SPAWN or item.tool in SENDS:
-            given = item.arguments
-            text = parts_text(given.get("message") or given.get("prompt") or given.get("items")) or item.text
-            kind = "delegation" if item.tool == SPAWN else "message"
-            yield from self.book.event(item.place, "C2", text, to=self._target(item, given), kind=kind, **common)
-        elif item.tool == "apply_patch":
-            lost = item.call in self.unwritten
-            common |= {"flags": ("not_delivered",) if lost else ()}
-            files = (undelivered(FILES) if lost else Delivery(FILES),)
-            yield from self.book.event(item.place, "C7", item.text, to=files, kind=item.tool, **common)
-        elif item.tool == CHANGE:
+    def _call(self, who: str, item: Item) -> Iterable[Emit]:
+        tool, call = item.tool, item.call
+        self.calls[call] = intern(tool)
+        self.spawned = self.children.get(call)
+        if tool == SPAWN or tool in SENDS:
+            return self._sent(who, item)
+        if tool in _WRITES:
+            return self._written(who, item)
+        channel: Channel = "C3"
+        kind, to = "tool_call", self._to(item, tool)
+        if tool in ASKS and call not in self.refused:
+            channel, kind, to = "C1", tool, (Delivery(USER, "structural"),)
+        elif tool == PLAN_TOOL:
+            channel, kind, to = "C5", tool, self._to(item, PLAN)
+        told = self._made(who, item, channel, item.text, to, kind, self._flags(item))
+        if tool == SEARCH and hash(call) in self.unanswered:
+            return (*told, self.book.loss(item.place, "content_missing", "C4", "what a search found is not recorded"))
+        return told
+
+    def _made(
+        self,
+        who: str,
+        item: Item,
+        channel: Channel,
+        text: str,
+        to: tuple[Delivery, ...],
+        kind: str,
+        flags: tuple[Flag, ...],
+    ) -> Iterator[Made]:
+        return self.book.event(
+            item.place, channel, text, sender=who, to=to, id=item.call or None, time=item.time, kind=kind, flags=flags
+        )
+
+    def _flags(self, item: Item) -> tuple[Flag, ...]:
+        return ("not_delivered",) if item.call in self.refused else ()
+
+    def _sent(self, who: str, item: Item) -> Iterator[Made]:
+        """What another thread was told."""
+        given = item.arguments
+        text = parts_text(given.get("message") or given.get("prompt") or given.get("items")) or item.text
+        kind = "delegation" if item.tool == SPAWN else "message"
+        return self._made(who, item, "C2", text, self._target(item, given), kind, self._flags(item))
+
+    def _written(self, who: str, item: Item) -> Iterator[Made]:
+        """Files, where nothing forbade it and the patch fitted."""
+        named = item.tool == CHANGE
+        if named:
             yield self.book.loss(item.place, "reference", "C7", "files that were changed are named, not shown")
-            lost = item.call in self.unwritten
-            common |= {"flags": ("not_delivered",) if lost else ("reference",)}
-            files = (undelivered(FILES) if lost else Delivery(FILES),)
-            yield from self.book.event(item.place, "C7", item.text, to=files, kind=item.tool, **common)
-        elif item.tool in ASKS and item.call not in self.refused:
-            user = (Delivery(USER, "structural"),)
-            yield from self.book.event(item.place, "C1", item.text, to=user, kind=item.tool, **common)
-        elif item.tool == "update_plan":
-            yield from self.book.event(item.place, "C5", item.text, to=self._to(item, PLAN), kind=item.tool, **common)
-        else:
-            to = self._to(item, item.tool)
-            yield from self.book.event(item.place, "C3", item.text, to=to, kind="tool_call", **common)
-            if item.tool == SEARCH and hash(item.call) in self.unanswered:
-                yield self.book.loss(item.place, "content_missing", "C4", "what a search found is not recorded")
+        lost = item.call in self.unwritten
+        flags: tuple[Flag, ...] = ("not_delivered",) if lost else ("reference",) if named else ()
+        to = (undelivered(FILES) if lost else Delivery(FILES),)
+        yield from self._made(who, item, "C7", item.text, to, item.tool, flags)
 
     def _to(self, item: Item, name: str) -> tuple[Delivery, ...]:
         return (undelivered(name) if item.call in self.refused else Delivery(name),)
@@ -236,18 +264,21 @@ class _Teller:
         name = next((n for n in (name_of(given.get(k)) for k in keys) if n), None)
         return self._to(item, self.names.get(name, name)) if name else ()
 
-    def _output(self, who: str, item: Item) -> Iterator[Made]:
+    def _output(self, who: str, item: Item) -> Iterable[Made]:
         tool = self.calls.get(item.call)
         refused = item.call in self.refused
+        told = self._back(who, item, tool, refused)
         if item.failed and not refused:  # what was refused did not run: nothing of it is lost
-            yield self.book.loss(item.place, "failed_call", "C4", "a tool call failed")
+            return (self.book.loss(item.place, "failed_call", "C4", "a tool call failed"), *told)
+        return told
+
+    def _back(self, who: str, item: Item, tool: str | None, refused: bool) -> Iterator[Made]:
+        """What came back of a call."""
         if tool in ASKS and not refused:  # the user's words
-            yield from self.book.shown(item.place, who, item.text, "initial", item.time)
-            return
+            return self.book.shown(item.place, who, item.text, "initial", item.time)
         if tool in WAITS and self._is_answer(item):
-            yield from self.book.shown(item.place, who, item.text, "result", item.time)
-            return
-        yield from self.book.event(
+            return self.book.shown(item.place, who, item.text, "result", item.time)
+        return self.book.event(
             item.place,
             "C4",
             item.text,

@@ -28,10 +28,10 @@ def _within(twins: Said, others: Said) -> bool:
 
 
 def _loosely(records: Records, twins: Said, others: Said, sections: bool) -> Iterator[int]:
-    said = Counter(hash(folded(_text(records, n))) for n in others.records)
+    said = Counter(hash(folded(records.text(n))) for n in others.records)
     whole = _Whole(records, twins, others) if sections else None
     for n in twins.records:
-        text = _text(records, n)
+        text = records.text(n)
         key = hash(folded(text))
         if said[key] > 0 or (whole and whole.holds(text)):
             said[key] -= 1
@@ -43,11 +43,11 @@ class _Whole:
 
     def __init__(self, records: Records, twins: Said, others: Said) -> None:
         self._records = records
-        wanted = {_first(_text(records, n).strip()) for n in twins.records}
+        wanted = {_first(records.text(n).strip()) for n in twins.records}
         # By a line with which a section begins, the texts with such a line, each once, and where they stand.
         self._by_line: dict[int, dict[int, int]] = {}
         for n in others.records:
-            text = _text(records, n)
+            text = records.text(n)
             for line in wanted.intersection(map(hash, map(folded, text.split("\n")))):
                 self._by_line.setdefault(line, {})[hash(folded(text))] = n
 
@@ -55,12 +55,8 @@ class _Whole:
         """Whether a section stands in some reasoning."""
         text = section.strip()
         wholes = self._by_line.get(_first(text), {}).values() if text else ()
-        return any(folded(text) in folded(_text(self._records, n)) for n in wholes)
+        return any(folded(text) in folded(self._records.text(n)) for n in wholes)
 
 
 def _first(text: str) -> int:
     return hash(folded(text.split("\n")[0]))
-
-
-def _text(records: Records, n: int) -> str:
-    return records.items(records[n])[0].text
