@@ -21,7 +21,15 @@ from earwitness.schema.model import Event
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ingest"
 PLACE = Place(1, 0, 10, "/a", 0)
-READERS = ("claude-code", "google-adk-events", "openai-agents-trace", "otlp-spans", "otlp-logs", "weave-calls")
+READERS = (
+    "claude-code",
+    "codex-exec",
+    "google-adk-events",
+    "openai-agents-trace",
+    "otlp-spans",
+    "otlp-logs",
+    "weave-calls",
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
 

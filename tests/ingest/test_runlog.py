@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earwitness.ingest.boundary import singly
-from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Emit, Place, Record, Skip
 from earwitness.ingest.runlog import Chains, RunLog
 
@@ -20,13 +19,9 @@ VALUES = st.recursive(
 )
 
 
-def nothing(run: str) -> Told:
-    return Told((), {})
-
-
 @given(st.lists(st.tuples(st.sampled_from("abc"), VALUES, PLACES), max_size=30))
 def test_records_come_back_by_run_in_order(rows: list[tuple[str, Any, Place]]) -> None:
-    log = RunLog(nothing, 1)
+    log = RunLog()
     for run, value, place in rows:
         log.add(run, value, place)
     runs = list(dict.fromkeys(run for run, _, _ in rows))
@@ -41,7 +36,7 @@ def test_records_come_back_by_run_in_order(rows: list[tuple[str, Any, Place]]) -
 
 
 def test_records_of_which_the_earlier_ones_are_on_disk() -> None:
-    log, place = RunLog(nothing, 1), Place(1, 2, 3)
+    log, place = RunLog(), Place(1, 2, 3)
     for n in range(40):
         log.add(f"r{n % 3}", "x" * 100_000 + str(n), place)
     assert log.size > 4_000_000
@@ -49,7 +44,7 @@ def test_records_of_which_the_earlier_ones_are_on_disk() -> None:
 
 
 def test_a_record_of_several_runs() -> None:
-    log = RunLog(nothing, 1)
+    log = RunLog()
     at = log.add("a", {"k": 1}, Place(1, 0, 9, "/s"))
     log.share("b", at)
     assert list(log.of("a")) == list(log.of("b")) == [Record({"k": 1}, Place(1, 0, 9, "/s"))]
@@ -63,7 +58,7 @@ def test_what_is_nested_too_deep_is_refused_and_leaves_nothing() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    log = RunLog(nothing, 1)
+    log = RunLog()
     with pytest.raises(RecursionError):
         log.add("a", deep, Place(1, 0, 9))
     assert "a" not in log

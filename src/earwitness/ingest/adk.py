@@ -16,7 +16,7 @@ from earwitness.ingest.boundary import singly, together
 from earwitness.ingest.dialogue import At
 from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.runlog import RunLog
+from earwitness.ingest.runlog import ToldLog
 
 _NAME = "google-adk"
 
@@ -38,7 +38,7 @@ class AdkReader:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._log = RunLog(self._told, context.jobs)  # of pairs: what it is, and the value
+        self._log = ToldLog(self._told, context.jobs)  # of pairs: what it is, and the value
         self._owned: dict[str, list[str]] = {}
         self._debug = DebugRuns()
 

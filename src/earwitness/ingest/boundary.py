@@ -43,6 +43,8 @@ class Guarded:
             emits = list(self._reader.feed(record))
         except Exception as error:
             return [_stumbled(adapter.NAME, error, record.place)]
+        if not emits:  # put aside, as most are
+            return emits
         lost = False
         for emit in emits:
             if type(emit) is Made:

@@ -1,12 +1,13 @@
 """One trace while it is told: steps numbered on one count, every actor declared once, every copy told once an actor."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from earwitness.ingest.digests import Digests, digest_of
 from earwitness.ingest.jsonout import encoder
 from earwitness.ingest.naming import of_names
 from earwitness.ingest.record import Context, Made, Place
@@ -67,7 +68,7 @@ def folded(text: str) -> str:
 
 def _words(text: str) -> bytes:
     """The same in short: a chronicle remembers every text of its trace."""
-    return blake2b(folded(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return digest_of(folded(text))
 
 
 def undelivered(actor: str, grade: Grade = "declared") -> Delivery:
@@ -86,8 +87,9 @@ class Chronicle:
         self.trace = trace
         self._n = 0
         self._actors: set[str] = set()
-        self._shown: set[tuple[str | None, bytes]] = set()
-        self._said: set[tuple[str | None, bytes]] = set()
+        # By actor, what was shown to it, and what it said: of a long trace there is much.
+        self._shown: defaultdict[str | None, Digests] = defaultdict(Digests)
+        self._said: defaultdict[str | None, Digests] = defaultdict(Digests)
 
     def head(self, place: Place, **fields: Any) -> Made:
         """The line of the trace itself."""
@@ -122,15 +124,17 @@ class Chronicle:
         """Something was produced; its parties are declared with it. Nothing is made of empty content."""
         if not content or content.isspace():
             return iter(())
-        sender, told = sender or None, list[Made]()
-        recipients = tuple(party for party in to if (party if isinstance(party, str) else party.actor))
+        sender, told, recipients = sender or None, list[Made](), list[str | Delivery]()
         if sender and sender not in self._actors:
             told += self.actor(place, sender, sender_kind, evidence)
-        for party in recipients:
+        for party in to:
             name = party if isinstance(party, str) else party.actor
+            if not name:
+                continue
+            recipients.append(party)
             if name not in self._actors:
                 told += self.actor(place, name, to_kind or _RECIPIENT_KINDS[channel], evidence)
-        self._said.add((sender, _words(content)))
+        self._said[sender].add(_words(content))
         event = Event(
             trace=self.trace,
             channel=channel,
@@ -140,7 +144,7 @@ class Chronicle:
             time=time,
             kind=kind,
             sender=sender,
-            to=recipients,
+            to=tuple(recipients),
             flags=flags,
             attributes=attributes,
         )
@@ -149,7 +153,7 @@ class Chronicle:
 
     def said(self, author: str | None, content: str) -> bool:
         """Whether an event told that this author said this."""
-        return (author, _words(content)) in self._said
+        return _words(content) in self._said[author]
 
     def shown(
         self,
@@ -161,10 +165,9 @@ class Chronicle:
         event: str | None = None,
     ) -> Iterator[Made]:
         """A copy, told once an actor, of an event if ids say so; what an actor said itself is no news to it."""
-        key = (actor, _words(content)) if content.strip() else None
-        if key is None or key in self._shown or key in self._said:
+        words = _words(content) if content and not content.isspace() else None
+        if words is None or words in self._said[actor] or not self._shown[actor].add(words):
             return iter(())
-        self._shown.add(key)
         told = list(self.actor(place, actor))
         sighting = Sighting(
             trace=self.trace, content=content, actor=actor, kind=kind, seq=self._next(), time=time, event=event

@@ -137,6 +137,6 @@ def _unpacked(frame: _Frame) -> Iterator[Emit]:
     items, words = iter(frame.items), iter(frame.words)
     for code, place in zip(frame.kinds, frame.places, strict=True):
         if code in (_MADE, _CUT):
-            yield Cut(next(items), place) if code == _CUT else Sent(next(items), place)
+            yield Cut(next(items), place) if code == _CUT else _sent((next(items), place))
         else:
             yield Lost(*next(words), place) if code == _LOST else Skip(*next(words), place)

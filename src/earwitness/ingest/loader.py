@@ -260,7 +260,7 @@ class Router:
         if place.source != self.source.number:
             record = Record(value, place.of(self.source.number))
         # An adapter may take an envelope apart: its parts are the records then.
-        parts = list(self._split(record)) if self._split else (record,)
+        parts = tuple(self._split(record)) if self._split else (record,)
         self._count(adapter, len(parts))
         feed = cast("Guarded", self._reader).feed
         for part in parts:

@@ -3,16 +3,20 @@
 import struct
 from array import array
 from collections.abc import Callable, Iterator
+from itertools import chain
+from operator import sub
 from typing import Any
 
 from earwitness.ingest.ahead import Ahead
 from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Emit, Place, Record
-from earwitness.ingest.shelf import Shelf, packed
+from earwitness.ingest.shelf import Shelf, packed, unpacked
 from earwitness.ingest.workers import jobs_for, tell_all
 
 # Line, offset, length and source of a place, then the bytes of its pointer and those of the value; see `Key`.
 _HEAD = struct.Struct("<6q")
+# Of so many bytes a record that ends among them is read with what follows.
+_ROOM = 4 << 10
 
 
 class Chains:
@@ -56,18 +60,11 @@ class Chains:
 
 
 class RunLog:
-    """Records by run; what the log holds of one is read when it is asked for, record by record.
+    """Records by run; what the log holds of one is read when it is asked for, record by record."""
 
-    Args:
-        tell: says what there is to say of a run, by its name; it raises nothing and changes nothing outside.
-        jobs: the most processes that may tell runs.
-    """
-
-    def __init__(self, tell: Callable[[str], Told], jobs: int) -> None:
+    def __init__(self) -> None:
         self._shelf = Shelf()
         self._chains = Chains()
-        self._tell, self._jobs = tell, jobs
-        self._ahead = Ahead(tell, jobs)
 
     def __contains__(self, run: str) -> bool:
         return run in self._chains
@@ -101,7 +98,64 @@ class RunLog:
     def share(self, run: str, at: int) -> None:
         """Put what lies there behind the records of another run, too."""
         self._chains.add(run, at)
-        self._ahead.touch(run, self._shelf.size)
+
+    def names(self) -> Iterator[str]:
+        """The runs, in order of appearance."""
+        return self._chains.names()
+
+    def of(self, run: str) -> Iterator[Record]:
+        """The records of a run, in order."""
+        numbers = self.numbers(run)
+        # A record ends where the next one begins, or before: mostly it is read at once.
+        return map(self._record, numbers, map(sub, chain(numbers[1:], (self.size,)), numbers))
+
+    def numbers(self, run: str) -> "array[int]":
+        """Where its records lie, in order."""
+        return self._chains.of(run)
+
+    def record(self, at: int) -> Record:
+        """The record that lies there."""
+        return self._record(at, 0)
+
+    def _record(self, at: int, room: int) -> Record:
+        """The record of which the bytes are among so many; if that says nothing they are counted."""
+        if not _HEAD.size <= room <= _ROOM:
+            *_, pointed, size = _HEAD.unpack(self._shelf.get_bytes(at, _HEAD.size))
+            room = _HEAD.size + pointed + abs(size)
+        raw = self._shelf.get_bytes(at, room)
+        line, offset, length, source, pointed, size = _HEAD.unpack_from(raw)
+        start = _HEAD.size + pointed
+        pointer = raw[_HEAD.size : start].decode("utf-8", "surrogatepass") if pointed else ""
+        place = tuple.__new__(Place, (line, offset, length, pointer, source))  # there are many of them
+        return tuple.__new__(Record, (unpacked(raw[start : start + abs(size)], size), place))
+
+    def places(self, run: str) -> Iterator[Place]:
+        """Where they stand."""
+        return (record.place for record in self.of(run))
+
+    def close(self) -> None:
+        """Let them go."""
+        self._shelf.close()
+        self._chains.clear()
+
+
+class ToldLog(RunLog):
+    """Records by run, and what is told of them.
+
+    Args:
+        tell: says what there is to say of a run, by its name; it raises nothing and changes nothing outside.
+        jobs: the most processes that may tell runs.
+    """
+
+    def __init__(self, tell: Callable[[str], Told], jobs: int) -> None:
+        super().__init__()
+        self._tell, self._jobs = tell, jobs
+        self._ahead = Ahead(tell, jobs)
+
+    def share(self, run: str, at: int) -> None:
+        """Put what lies there behind the records of a run; what was told of it is void."""
+        super().share(run, at)
+        self._ahead.touch(run, self.size)
 
     def told(self) -> Iterator[Emit]:
         """What is told of all runs, in order of appearance; then they are gone."""
@@ -110,28 +164,7 @@ class RunLog:
             yield from told.emits
         self.close()
 
-    def names(self) -> Iterator[str]:
-        """The runs, in order of appearance."""
-        return self._chains.names()
-
-    def of(self, run: str) -> Iterator[Record]:
-        """The records of a run, in order."""
-        for at in self._chains.of(run):
-            place, key = self._at(at)
-            yield Record(self._shelf.get(key), place)
-
-    def places(self, run: str) -> Iterator[Place]:
-        """Where they stand."""
-        return (self._at(at)[0] for at in self._chains.of(run))
-
-    def _at(self, at: int) -> tuple[Place, tuple[int, int]]:
-        line, offset, length, source, pointed, size = _HEAD.unpack(self._shelf.get_bytes(at, _HEAD.size))
-        start = at + _HEAD.size
-        pointer = self._shelf.get_bytes(start, pointed).decode("utf-8", "surrogatepass") if pointed else ""
-        return Place(line, offset, length, pointer, source), (start + pointed, size)
-
     def close(self) -> None:
         """Let them go."""
         self._ahead.close()
-        self._shelf.close()
-        self._chains.clear()
+        super().close()

@@ -107,8 +107,7 @@ class Shelf:
 
     def get(self, key: tuple[int, int]) -> Any:
         """A value as it was."""
-        raw = self.get_bytes(key[0], abs(key[1]))
-        return json.loads(raw) if key[1] < 0 else marshal.loads(raw)  # noqa: S302 - written by `put`, by nobody else
+        return unpacked(self.get_bytes(key[0], abs(key[1])), key[1])
 
     def put_whole(self, value: object) -> Key:
         """Put an object of the program aside, with all that it holds."""
@@ -317,6 +316,11 @@ class Tape(Generic[T]):
 def packed(value: Any) -> tuple[bytes, int]:
     """The same for equal values, which it is not where some of their parts are shared in memory."""
     return _raw(value, 2)
+
+
+def unpacked(raw: bytes, sign: int) -> Any:
+    """The value of what `packed` gave; only the sign counts of the number."""
+    return json.loads(raw) if sign < 0 else marshal.loads(raw)  # noqa: S302 - written by `put`, by nobody else
 
 
 def _raw(value: Any, version: int = marshal.version) -> tuple[bytes, int]:

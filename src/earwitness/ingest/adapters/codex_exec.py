@@ -12,12 +12,12 @@ Versions tried: types of @openai/codex-sdk 0.163.0.
 Order: file order.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from earwitness.ingest.chronicle import text_of
 from earwitness.ingest.codex.reader import Reader
-from earwitness.ingest.record import Context, Record, Skip
+from earwitness.ingest.record import Context, Place, Record, Skip
 
 _ENDED = ("item.completed", "item.started", "item.updated")
 _TURNS = ("turn.started", "turn.completed", "turn.failed")
@@ -40,47 +40,48 @@ class _CodexExec:
             return isinstance(item, dict) and isinstance(item.get("type"), str) and isinstance(item.get("id"), str)
         return kind in _TURNS and value.keys() <= {"type", "usage", "error"}
 
-    def split(self, record: Record) -> Iterator[Record]:
+    def split(self, record: Record) -> Iterable[Record]:
         """The event as records of a rollout: none, one, or a call and its output."""
         value, place = record
         kind, error = value["type"], value.get("error")
+        if kind == "item.completed":
+            return _parts(value["item"], place)
         if kind == "thread.started":
-            yield Record({"type": "session_meta", "payload": {"id": value["thread_id"], "stream": True}}, place)
-        elif kind == "item.completed":
-            for pointer, row in _rows(value["item"]):
-                yield Record(row, place.at(f"/item{pointer}"))
-        elif kind == "turn.failed" and isinstance(error, dict):
-            yield Record(_event("error", "message", error.get("message")), place.at("/error"))
-        else:
-            yield Record(Skip("ignored", "a note that a turn or an item began or ended", place), place)
+            return (Record({"type": "session_meta", "payload": {"id": value["thread_id"], "stream": True}}, place),)
+        if kind == "turn.failed" and isinstance(error, dict):
+            return (Record(_event("error", "message", error.get("message")), place.at("/error")),)
+        return (Record(Skip("ignored", "a note that a turn or an item began or ended", place), place),)
 
     def open(self, context: Context) -> Reader:
         return Reader(context)
 
 
-def _rows(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    kind = item["type"]
+def _parts(item: dict[str, Any], place: Place) -> Iterable[Record]:
+    kind, here = item["type"], place.at("/item")
+    if kind in _CALLS:
+        return _call(item, here, *_CALLS[kind](item))
     if kind in _TWINS:
-        yield "", _event(*_TWINS[kind], item.get("text"), item["id"])
-    elif kind == "error":
-        yield "", _event("error", "message", item.get("message"), item["id"])
-    elif kind in _CALLS:
-        tool, given, back = _CALLS[kind](item)
-        yield "", _response(item, "function_call", name=tool, arguments=given)
-        if back is not None:
-            state = item.get("status")
-            output = {"content": back, "success": state not in _BAD, "refused": state == _DECLINED}
-            yield "/result", _response(item, "function_call_output", output=output)
-    else:
-        yield "", {"type": "response_item", "payload": {"type": kind, "id": item["id"]}}
+        return (Record(_event(*_TWINS[kind], item.get("text"), item["id"]), here),)
+    if kind == "error":
+        return (Record(_event("error", "message", item.get("message"), item["id"]), here),)
+    return (Record({"type": "response_item", "payload": {"type": kind, "id": item["id"]}}, here),)
+
+
+def _call(item: dict[str, Any], here: Place, tool: str, given: Any, back: str | None) -> Iterable[Record]:
+    """A call, and its output if there is one."""
+    name = item["id"]
+    call = {"type": "function_call", "call_id": name, "name": tool, "arguments": given}
+    made = Record({"type": "response_item", "payload": call}, here)
+    if back is None:
+        return (made,)
+    state = item.get("status")
+    output = {"content": back, "success": state not in _BAD, "refused": state == _DECLINED}
+    told = {"type": "function_call_output", "call_id": name, "output": output}
+    return made, Record({"type": "response_item", "payload": told}, here.at("/result"))
 
 
 def _event(kind: str, key: str, text: Any, name: Any = None) -> dict[str, Any]:
     return {"type": "event_msg", "payload": {"type": kind, key: text_of(text), "id": name}}
-
-
-def _response(item: dict[str, Any], kind: str, **rest: Any) -> dict[str, Any]:
-    return {"type": "response_item", "payload": {"type": kind, "call_id": item["id"], **rest}}
 
 
 _Call = tuple[str, Any, str | None]

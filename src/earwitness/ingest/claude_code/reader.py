@@ -20,7 +20,7 @@ from earwitness.ingest.claude_code.session import Session
 from earwitness.ingest.claude_code.telling import tell
 from earwitness.ingest.frames import Told
 from earwitness.ingest.record import Context, Emit, Place, Record, Skip
-from earwitness.ingest.runlog import RunLog
+from earwitness.ingest.runlog import ToldLog
 from earwitness.ingest.shelf import Integers, Tape
 
 _NAME = "claude-code"
@@ -54,7 +54,7 @@ class Reader:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._log = RunLog(self._told, context.jobs)  # of what `Session.take` takes
+        self._log = ToldLog(self._told, context.jobs)  # of what `Session.take` takes
         # Of each line the hashes of its id and of its session: what summaries name is looked up once, at the end.
         self._homes = Integers()
         self._loose = Tape[tuple[str, str, Place]]()

@@ -1,10 +1,10 @@
 """Records of a rollout as items of one shape, whichever of its two spellings they come in."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-from earwitness.ingest.chronicle import folded, name_of, text_of
+from earwitness.ingest.chronicle import name_of, text_of
 from earwitness.ingest.jsontext import decode_text
 from earwitness.ingest.record import Place
 
@@ -36,6 +36,10 @@ class Item(NamedTuple):
         """What a call was given, by name; empty where it was given something else."""
         value = decode_text(self.given)
         return value if isinstance(value, dict) else {}
+
+
+# What `Item` does, without a call of Python: there are many of them.
+_item: Callable[[tuple[Any, ...]], Item] = partial(tuple.__new__, Item)
 
 
 def says(kind: str, payload: Any) -> bool | None:
@@ -72,7 +76,8 @@ def items_of(kind: str, time: Any, payload: Any, place: Place) -> list[Item] | N
 def _event(payload: dict[str, Any], sort: str, place: Place, time: str | None) -> list[Item]:
     if sort in _TWINS:
         key = "text" if sort == "agent_reasoning" else "message"
-        return [Item(_TWINS[sort], text_of(payload.get(key)), place.at(f"/payload/{key}"), time, twin=True)]
+        text, place = text_of(payload.get(key)), place.at(f"/payload/{key}")
+        return [_item((_TWINS[sort], text, place, time, "", "", None, False, False, False, True))]
     if sort in _ERRORS:
         return [Item("error", text_of(payload.get("message")), place.at("/payload/message"), time)]
     return []
@@ -81,7 +86,8 @@ def _event(payload: dict[str, Any], sort: str, place: Place, time: str | None) -
 def _response(payload: dict[str, Any], sort: str, place: Place, time: str | None) -> list[Item] | None:
     if sort == "message":
         text = parts_text(payload.get("content"))
-        return [Item(str(payload.get("role")), text, place.at("/payload/content"), time)]
+        role, place = str(payload.get("role")), place.at("/payload/content")
+        return [_item((role, text, place, time, "", "", None, False, False, False, False))]
     if sort == "reasoning":
         text = parts_text(payload.get("summary")) or parts_text(payload.get("content"))
         hidden = not text and bool(payload.get("encrypted_content"))
@@ -97,62 +103,26 @@ def _output(payload: dict[str, Any], place: Place, time: str | None) -> Item:
     output, call = payload.get("output"), str(payload.get("call_id"))
     told = output if isinstance(output, dict) else {}
     failed, refused = told.get("success") is False, told.get("refused") is True
-    text = parts_text(told.get("content", output))
-    return Item("output", text, place.at("/payload/output"), time, call=call, failed=failed, refused=refused)
+    text, place = parts_text(told.get("content", output)), place.at("/payload/output")
+    return _item(("output", text, place, time, call, "", None, failed, refused, False, False))
 
 
 def _call(payload: dict[str, Any], sort: str, place: Place, time: str | None) -> Item:
-    key = next((k for k in ("arguments", "input", "action") if k in payload), "arguments")
+    key = "arguments"
+    if key not in payload:
+        key = "input" if "input" in payload else "action" if "action" in payload else key
     given = payload.get(key)
     own = name_of(payload.get("call_id")) or name_of(payload.get("id")) or ""
     tool = name_of(payload.get("name")) or sort.removesuffix("_call")
-    return Item("call", text_of(given), place.at(f"/payload/{key}"), time, own, tool, given)
+    place = place.at(f"/payload/{key}")
+    return _item(("call", text_of(given), place, time, own, tool, given, False, False, False, False))
 
 
 def parts_text(value: Any) -> str:
     """Text of a message, a summary or an output: text as it is, or a list of parts."""
     if not isinstance(value, list):
         return text_of(value)
+    if len(value) == 1 and type(value[0]) is dict:  # as nearly all are
+        return text_of(value[0].get("text"))
     texts = (p.get("text") if isinstance(p, dict) else p for p in value)
     return "\n".join(t for t in map(text_of, texts) if t)
-
-
-def without_twins(items: list[Item]) -> list[tuple[Item, bool]]:
-    """Items, and whether each is an event message that repeats a response item of the same thread."""
-    repeated = set[int]()
-    for kind in {item.kind for item in items if item.twin}:
-        twins, others = list[Item](), list[Item]()
-        for item in items:
-            if item.kind == kind:
-                (twins if item.twin else others).append(item)
-        repeated.update(_repeated(twins, others) if others else ())
-    return [(item, id(item) in repeated) for item in items]
-
-
-def _repeated(twins: list[Item], others: list[Item]) -> Iterator[int]:
-    """The ids of twins that repeat others of their kind."""
-    if Counter(i.text for i in twins) <= Counter(i.text for i in others):  # word for word, as nearly all do
-        yield from map(id, twins)
-        return
-    said, whole = Counter(folded(i.text) for i in others), _Whole(others)
-    for item in twins:
-        key = folded(item.text)
-        if said[key] > 0 or whole.holds(item.text):
-            said[key] -= 1
-            yield id(item)
-
-
-class _Whole:
-    """Reasoning comes in sections as events, and whole as an item: found by the first line of a section."""
-
-    def __init__(self, items: list[Item]) -> None:
-        self._by_line: dict[str, dict[str, None]] = {}
-        for item in items:
-            text, lines = folded(item.text), item.text.split("\n") if item.kind == "reasoning" else ()
-            for line in lines:
-                self._by_line.setdefault(folded(line), {})[text] = None
-
-    def holds(self, section: str) -> bool:
-        """Whether a section stands in some reasoning."""
-        text = section.strip() if self._by_line else ""
-        return bool(text) and any(folded(text) in whole for whole in self._by_line.get(folded(text.split("\n")[0]), ()))
