@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "ingest"
 PLACE = Place(1, 0, 10, "/a", 0)
 READERS = (
     "claude-code",
-    "codex-exec",
+    "codex-rollout",
     "google-adk-events",
     "openai-agents-trace",
     "otlp-spans",
