@@ -21,7 +21,7 @@ from earwitness.schema.model import Event
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ingest"
 PLACE = Place(1, 0, 10, "/a", 0)
-READERS = ("google-adk-events", "openai-agents-trace", "otlp-spans", "otlp-logs", "weave-calls")
+READERS = ("codex-rollout", "google-adk-events", "openai-agents-trace", "otlp-spans", "otlp-logs", "weave-calls")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
 
