@@ -111,7 +111,7 @@ class _Teller:
         self.names = run.names(self.known.tasks)
         self.children = {t.spawned_by: t for t in run.threads if t.spawned_by and t.parent}
         self.told: set[str] = set()
-        self.calls: dict[str, str] = {}
+        self.calls: dict[int, str] = {}  # tools, by numbers for calls
         self.answers: Tape[str] | None = None  # how those of spawned threads begin
         self.spawned: Thread | None = None  # by the record that was told last
 
@@ -166,7 +166,7 @@ class _Teller:
 
     def _copied(self, thread: Thread, who: str, item: Item) -> Iterable[Emit]:
         """What a thread was forked from: seen by it, said by others. The spawning call may stand nowhere else."""
-        if item.kind == "call" and item.call == thread.spawned_by and item.call not in self.calls:
+        if item.kind == "call" and item.call == thread.spawned_by and hash(item.call) not in self.calls:
             return self._call(self.names.get(thread.parent or "", MAIN), item)
         return self.book.shown(item.place, who, item.text, "history", item.time)
 
@@ -202,7 +202,7 @@ class _Teller:
 
     def _call(self, who: str, item: Item) -> Iterable[Emit]:
         tool, call = item.tool, item.call
-        self.calls[call] = intern(tool)
+        self.calls[hash(call)] = intern(tool)
         self.spawned = self.children.get(call)
         if tool == SPAWN or tool in SENDS:
             return self._sent(who, item)
@@ -265,7 +265,7 @@ class _Teller:
         return self._to(item, self.names.get(name, name)) if name else ()
 
     def _output(self, who: str, item: Item) -> Iterable[Made]:
-        tool = self.calls.get(item.call)
+        tool = self.calls.get(hash(item.call))
         refused = item.call in self.refused
         told = self._back(who, item, tool, refused)
         if item.failed and not refused:  # what was refused did not run: nothing of it is lost
