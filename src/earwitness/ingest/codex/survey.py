@@ -18,7 +18,7 @@ _ASSISTANT, _CALL, _USER = 1, 2, 3
 _TURNS = {"assistant": _ASSISTANT, "call": _CALL, "user": _USER}
 _SPOKEN = frozenset(("assistant", "user", "reasoning"))
 # Bytes of a run in the log of which the items are kept.
-_SHORT = 4 << 20
+_SHORT = 8 << 20
 
 
 def is_short(log: RunLog, threads: list[Thread]) -> bool:
