@@ -159,6 +159,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--long", action="store_true", help="by format, contents of scripted models made as long as people's are"
     )
+    parser.add_argument("--rounds", type=int, default=1, metavar="N", help="by format, import each file N times")
     parser.add_argument("--format-megabytes", type=float, default=40, metavar="N")
     parser.add_argument("--memory", type=float, default=0, metavar="N", help="peak memory on files of N MB")
     parser.add_argument("--one-trace", type=float, default=0, metavar="N", help="one trace of N MB against a tenth")
@@ -170,7 +171,7 @@ def main() -> None:
     asked = arguments()
     families = asked.formats or list(formats.FAMILIES)
     figures, speeds, large, long = list[Figure](), list[formats.Speed](), list[formats.Speed](), list[Figure]()
-    again, how = list[Figure](), formats.Copied(asked.golden, asked.long)
+    again, how = list[Figure](), formats.Copied(asked.golden, asked.long, asked.rounds)
     console = Console(stderr=True, width=150)
     with tempfile.TemporaryDirectory(prefix="earwitness-bench-") as name:
         folder = Path(name)
