@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import yaml
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from earwitness.audit.judge.endpoint import Answer, Endpoint
@@ -80,8 +80,9 @@ class Brute:
             JOIN deliveries d USING (event) JOIN contents c USING (content)
             JOIN actors a ON a.trace = e.trace AND a.actor = d.recipient
             WHERE d.recipient <> e.sender AND a.kind = 'agent'""")
-        self.seen = {(t, a, x) for t, a, _, _, x in self.heard} | set(case.rows(
-            "SELECT trace, actor, text FROM sightings JOIN contents USING (content)"))  # fmt: skip
+        hearers = {(t, a) for t, a, *_ in self.heard}  # whoever was only shown something has no view
+        shown = case.rows("SELECT trace, actor, text FROM sightings JOIN contents USING (content)")
+        self.seen = {(t, a, x) for t, a, _, _, x in self.heard} | {row for row in shown if row[:2] in hearers}
         self.holders = self._holders()
         self.share = self._shares()
 
@@ -230,7 +231,23 @@ def runs(draw: st.DrawFn) -> list[Line]:
     return lines
 
 
+# One agent is shown a text and receives nothing: how rare its words are does not count.
+ONLY_SHOWN: list[Line] = [
+    {"type": "trace", "id": "t1", "framework": "test"},
+    *({"type": "actor", "trace": "t1", "name": a, "kind": "agent"} for a in AGENTS),
+    {"type": "value", "trace": "t1", "attribute": "landing", "value": VALUES["landing"][1], "value_type": "contextual"},
+    {"type": "rule", "trace": "t1", "effect": "allow", "attributes": ["landing"], "recipients": ["ana"]},
+    {"type": "event", "trace": "t1", "id": "e0", "seq": 0, "sender": "ana", "to": ["ben"], "channel": "C2",
+     "content": "So the silver."},
+    {"type": "event", "trace": "t1", "id": "e1", "seq": 1, "sender": "ana", "to": ["ben"], "channel": "C2",
+     "content": "So the silver. So Marrow heron."},
+    {"type": "sighting", "trace": "t1", "seq": 9, "actor": "cid", "kind": "input",
+     "content": "So heron lands beyond Marrow quay at midnight."},
+]  # fmt: skip
+
+
 @given(runs(), st.sampled_from([0.4, 0.6, 0.9]))
+@example(ONLY_SHOWN, 0.4)
 @settings(max_examples=30)
 def test_counts_and_scores_are_those_of_brute_force(
     tmp_path_factory: pytest.TempPathFactory, lines: list[Line], threshold: float
