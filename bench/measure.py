@@ -17,8 +17,9 @@ EARWITNESS = (sys.executable, "-m", "earwitness")
 _GENERATE = Path(__file__).resolve().parent.parent / "tests" / "tools" / "generate.py"
 # Disclosures were found: for the program that is a finding, for a measurement it is success.
 _FINE = (0, 1)
-# Seconds between two looks at the memory of a process that started others.
-_LOOK = 0.1
+# Seconds between two looks at the memory of a process that started others, and at least so many times what one takes,
+# for while it lasts those processes wait for pages.
+_LOOK, _PART = 0.1, 40
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,13 @@ def _watched(process: int) -> Iterator[list[float]]:
     seen, done = [0.0], threading.Event()
 
     def look() -> None:
-        while not done.wait(_LOOK):
+        pause = _LOOK
+        while not done.wait(pause):
+            began = time.perf_counter()
             started = _text(f"/proc/{process}/task/{process}/children").split()
             if started:
                 seen.append(sum(_megabytes(p) for p in (str(process), *started)))
+            pause = max(_LOOK, _PART * (time.perf_counter() - began))
 
     thread = threading.Thread(target=look)
     thread.start()
