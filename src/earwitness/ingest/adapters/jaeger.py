@@ -20,7 +20,7 @@ from earwitness.ingest.spans.span import SpanEvent
 from earwitness.schema.times import to_nanos
 
 # What is called a scope today was called a library in older versions of OpenTelemetry.
-_SCOPE, _LIBRARY = "otel.scope.name", "otel.library.name"
+_SCOPE, _FORMER = (f"otel.{word}.name" for word in ("scope", "library"))
 
 
 class _Jaeger:
@@ -91,7 +91,7 @@ def _span(row: dict[str, Any], resource: dict[str, Any], place: Place) -> Any:
         failed=tags.get("error") in (True, "true") or is_error(tags.get("otel.status_code")),
         status=tags.get("otel.status_description"),
         resource=resource,
-        scope=tags.get(_SCOPE) or tags.get(_LIBRARY) or None,
+        scope=tags.get(_SCOPE) or tags.get(_FORMER) or None,
         links=[r for r in references if not _is_here(r, row)],
     )
 
