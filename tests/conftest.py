@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -24,6 +25,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def update(request: pytest.FixtureRequest) -> bool:
     """Whether golden files are to be written."""
     return bool(request.config.getoption("--update"))
+
+
+@pytest.fixture
+def tables() -> Callable[..., dict[str, list[tuple[Any, ...]]]]:
+    """The rows of the tables of a case after an import by so many processes, but for those that say when it was."""
+
+    def read(*paths: Path, jobs: int = 1) -> dict[str, list[tuple[Any, ...]]]:
+        from earwitness.ingest.loader import Loader
+        from earwitness.schema.case import Case
+
+        with Case() as case:
+            Loader(case, jobs=jobs).load(list(paths))
+            names = [n for (n,) in case.rows("SELECT table_name FROM duckdb_tables() ORDER BY 1")]
+            return {n: case.rows(f"SELECT * FROM {n} ORDER BY ALL") for n in names if n not in ("meta", "runs")}
+
+    return read
 
 
 @pytest.fixture(scope="session")

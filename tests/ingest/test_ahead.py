@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ import pytest
 from earwitness.ingest import ahead
 from earwitness.ingest.ahead import Ahead, TooEarly
 from earwitness.ingest.frames import Told
-from earwitness.ingest.loader import Loader
 from earwitness.ingest.record import Emit, Made, Place
 from earwitness.ingest.workers import jobs_for, tell_all
-from earwitness.schema.case import Case
 from earwitness.schema.model import Event
 
+Tables = Callable[..., dict[str, list[tuple[Any, ...]]]]
 GOLDEN = Path(__file__).parent.parent / "golden" / "ingest"
 PLACE = Place(1, 0, 10, "/a", 0)
 READERS = (
@@ -178,7 +177,9 @@ def test_fewer_processes_are_asked_for_what_is_left() -> None:
 
 
 @pytest.mark.parametrize("adapter", READERS)
-def test_samples_of_every_reader_that_tells_ahead(adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_of_every_reader_that_tells_ahead(
+    tables: Tables, adapter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     counts: list[int] = []
     close, end = Ahead.close, ahead._Batch.end
 
@@ -189,12 +190,5 @@ def test_samples_of_every_reader_that_tells_ahead(adapter: str, monkeypatch: pyt
     monkeypatch.setattr(Ahead, "close", counted)
     monkeypatch.setattr(ahead._Batch, "end", lambda self, *, now=True: end(self))  # so that one is always free
     samples = sorted((GOLDEN / adapter).glob("*.in.*"))
-    assert tables(samples, 3) == tables(samples, 1)
+    assert tables(*samples, jobs=3) == tables(*samples)
     assert max(counts) > 0
-
-
-def tables(paths: list[Path], jobs: int) -> dict[str, list[tuple[Any, ...]]]:
-    with Case() as case:
-        Loader(case, jobs=jobs).load(paths)
-        names = [n for (n,) in case.rows("SELECT table_name FROM duckdb_tables() ORDER BY 1")]
-        return {n: case.rows(f"SELECT * FROM {n} ORDER BY ALL") for n in names if n not in ("meta", "runs")}

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from earwitness.ingest.loader import Loader
 from earwitness.ingest.record import Place
 from earwitness.schema.case import Case
 
+Tables = Callable[..., dict[str, list[tuple[Any, ...]]]]
 MANY = 40
 Rows = list[tuple[Any, ...]]
 
@@ -46,13 +48,6 @@ def project(folder: Path) -> Path:
     return folder
 
 
-def tables(path: Path, jobs: int) -> dict[str, Rows]:
-    with Case() as case:
-        Loader(case, jobs=jobs).load([path])
-        names = [n for (n,) in case.rows("SELECT table_name FROM duckdb_tables() ORDER BY 1")]
-        return {n: case.rows(f"SELECT * FROM {n} ORDER BY ALL") for n in names if n not in ("meta", "runs")}
-
-
 def events(path: Path) -> tuple[Rows, Rows]:
     """Session, kind and text of events, and the outcomes and reasons of records that were not mapped."""
     with Case() as case:
@@ -66,12 +61,12 @@ def events(path: Path) -> tuple[Rows, Rows]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
 def test_sessions_over_several_files_are_told_alike_by_several_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "_WORTH", 1)
     path = project(tmp_path)
-    one = tables(path, 1)
-    assert tables(path, 2) == one
+    one = tables(path)
+    assert tables(path, jobs=2) == one
     assert len(one["traces"]) == MANY
 
 

@@ -3,7 +3,7 @@
 import json
 import sys
 import tracemalloc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from earwitness.ingest.record import Emit, Made, Place, Record, Skip, Source
 from earwitness.schema.case import Case
 from earwitness.schema.model import Event
 
+Tables = Callable[..., dict[str, list[tuple[Any, ...]]]]
 GOLDEN = Path(__file__).parent.parent / "golden" / "ingest"
 MB = 1 << 20
 
@@ -81,29 +82,22 @@ def write(folder: Path, *threads: list[dict[str, Any]]) -> list[Path]:
     return paths
 
 
-def tables(paths: list[Path], jobs: int = 1) -> dict[str, list[tuple[Any, ...]]]:
-    with Case() as case:
-        Loader(case, jobs=jobs).load(paths)
-        names = [n for (n,) in case.rows("SELECT table_name FROM duckdb_tables() ORDER BY 1")]
-        return {n: case.rows(f"SELECT * FROM {n} ORDER BY ALL") for n in names if n not in ("meta", "runs")}
-
-
 @pytest.mark.parametrize("adapter", ["codex-exec", "codex-rollout", "spawned"])
 def test_what_is_read_again_each_time_is_told_as_what_is_kept(
-    adapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: Tables, adapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = sorted((GOLDEN / adapter).glob("*.in.*")) or write(tmp_path, PARENT, CHILD)
-    kept = tables(paths)
+    kept = tables(*paths)
     monkeypatch.setattr(survey, "_SHORT", 0)
-    assert tables(paths) == kept
+    assert tables(*paths) == kept
 
 
 @pytest.mark.parametrize("short", [0, MB])
 def test_events_that_repeat_items_in_parts_or_other_words(
-    short: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: Tables, short: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(survey, "_SHORT", short)
-    found = tables(write(tmp_path, PARENT, CHILD))
+    found = tables(*write(tmp_path, PARENT, CHILD))
     repeated = [row for row in found["records"] if "an event that repeats a response item" in row]
     assert len(repeated) == 4
     assert "**Look**\nElsewhere." in {text for row in found["contents"] for text in row if isinstance(text, str)}
@@ -148,11 +142,11 @@ def test_a_long_thread_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("short", [0, MB])
 @pytest.mark.parametrize("where", ["made", "told"])
 def test_a_record_that_cannot_be_told_costs_no_other(
-    where: str, short: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: Tables, where: str, short: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = write(tmp_path, PARENT, CHILD)
     monkeypatch.setattr(survey, "_SHORT", short)
-    whole = tables(paths)
+    whole = tables(*paths)
 
     def broken(kind: str, time: Any, payload: Any, place: Place) -> list[Item] | None:
         if payload.get("call_id") == "c1" and payload["type"] == "function_call":
@@ -166,7 +160,7 @@ def test_a_record_that_cannot_be_told_costs_no_other(
         monkeypatch.setattr(survey, "items_of", broken)
     else:
         monkeypatch.setattr(_Teller, "_sent", stumbling)
-    found = tables(paths)
+    found = tables(*paths)
     lost = [row for row in found["records"] if "unparseable" in row]
     assert {row[-1] for row in lost} == {"not of a shape that the adapter codex knows: TypeError"}
     gone = {row for row in whole["contents"] if row not in found["contents"]}
@@ -177,14 +171,14 @@ def test_a_record_that_cannot_be_told_costs_no_other(
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
 @pytest.mark.parametrize("order", [(PARENT, OTHER, CHILD, OTHER), (CHILD, OTHER, PARENT), (OTHER, CHILD, PARENT)])
 def test_a_thread_that_joins_a_run_that_was_told_ahead(
-    order: tuple[list[dict[str, Any]], ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: Tables, order: tuple[list[dict[str, Any]], ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grandchild = [child(8, "g", "k", "c9"), said(8, "assistant", "Nothing to add.")]
     others = [[line(9, "session_meta", id=f"o{n}", source="cli"), *OTHER[1:]] for n in range(5)]
     paths = write(tmp_path, grandchild, *others[:3], *order, *others[3:])
-    one = tables(paths)
+    one = tables(*paths)
     counts = _often(monkeypatch)
-    assert tables(paths, 3) == one
+    assert tables(*paths, jobs=3) == one
     assert max(counts) > 0
 
 

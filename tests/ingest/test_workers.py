@@ -15,13 +15,12 @@ from earwitness.cli import cli
 from earwitness.ingest import frames, workers
 from earwitness.ingest.forking import processors
 from earwitness.ingest.frames import Told
-from earwitness.ingest.loader import Loader
 from earwitness.ingest.record import Cut, Emit, Lost, Made, Place, Sent, Skip
 from earwitness.ingest.spans import reader
 from earwitness.ingest.workers import jobs_for, tell_all
-from earwitness.schema.case import Case
 from earwitness.schema.model import Event, Loss
 
+Tables = Callable[..., dict[str, list[tuple[Any, ...]]]]
 GOLDEN = Path(__file__).parent.parent / "golden" / "ingest"
 SAMPLE = GOLDEN / "otlp-spans" / "genai-delegation.in.jsonl"
 PLACE = Place(1, 0, 10, "/a", 0)
@@ -168,17 +167,10 @@ def spans(text: str) -> Iterator[dict[str, Any]]:
                 yield from scope["spans"]
 
 
-def tables(path: Path, jobs: int) -> dict[str, list[tuple[Any, ...]]]:
-    with Case() as case:
-        Loader(case, jobs=jobs).load([path])
-        names = [n for (n,) in case.rows("SELECT table_name FROM duckdb_tables() ORDER BY 1")]
-        return {n: case.rows(f"SELECT * FROM {n} ORDER BY ALL") for n in names if n not in ("meta", "runs")}
-
-
 @pytest.mark.parametrize("jobs", [2, 3])
-def test_the_case_is_the_same(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_case_is_the_same(tables: Tables, jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = copies(tmp_path, 50)
-    one = tables(path, 1)
+    one = tables(path)
     started: list[int] = []
 
     def noted(runs: Iterator[Any], tell: Callable[[Any], Told], jobs: int, *more: Any) -> Iterator[tuple[Any, Told]]:
@@ -187,7 +179,7 @@ def test_the_case_is_the_same(jobs: int, tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(workers, "_WORTH", 1 << 10)
     monkeypatch.setattr(reader, "tell_all", noted)
-    assert tables(path, jobs) == one
+    assert tables(path, jobs=jobs) == one
     assert started == [jobs]
     assert len(one["traces"]) == 50
 
@@ -205,13 +197,13 @@ def test_the_case_is_the_same(jobs: int, tmp_path: Path, monkeypatch: pytest.Mon
         "openai-agents-trace",
     ],
 )
-def test_samples_of_every_reader_that_uses_them(adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_of_every_reader_that_uses_them(tables: Tables, adapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_WORTH", 1)
     monkeypatch.setattr(workers, "_TURN", 1)
     samples = sorted((GOLDEN / adapter).glob("*.in.*"))
     assert samples
     for sample in samples:
-        assert tables(sample, 3) == tables(sample, 1)
+        assert tables(sample, jobs=3) == tables(sample)
 
 
 def test_the_option(tmp_path: Path) -> None:

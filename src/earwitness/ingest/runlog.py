@@ -163,8 +163,3 @@ class ToldLog(RunLog):
         for _, told in tell_all(self.names(), self._tell, jobs, self._ahead):
             yield from told.emits
         self.close()
-
-    def close(self) -> None:
-        """Let them go."""
-        self._ahead.close()
-        super().close()

@@ -56,7 +56,7 @@ def tell_all(
         runs: in order.
         tell: says the same of a run whoever calls it, raises nothing, and changes nothing outside.
         jobs: processes that tell.
-        ahead: runs that were told before.
+        ahead: runs that were told before; it is closed when all were taken.
         name: the name of a run there; nothing where it was not such a one.
     """
 
@@ -73,6 +73,8 @@ def tell_all(
             else:
                 yield run, workers[n // _TURN % jobs].told(run, tell)
                 n += 1
+    if ahead is not None:
+        ahead.close()
 
 
 @dataclass

@@ -122,7 +122,6 @@ class _Reader:
             for trace, told in tell_all(self._spool.names(), self._told, jobs, self._ahead):
                 yield from told.emits
                 self._heads.pop(trace, None)
-            self._ahead.close()
         for trace, (head, place) in self._heads.items():
             known = {k: head[k] for k in ("workflow_name", "group_id", "metadata") if head.get(k)}
             yield Made(Trace(id=trace, framework="openai-agents", observable=(), attributes=known or None), place)

@@ -46,7 +46,6 @@ class Reader:
         jobs = jobs_for(len(runs), self.log.size, self.context.jobs, self._ahead)
         for _, told in tell_all(iter(runs), self._told, jobs, self._ahead, lambda run: run.id):
             yield from told.emits
-        self._ahead.close()
         self.log.close()
 
     def _early(self, name: str) -> Told:

@@ -70,7 +70,6 @@ class SpanReader:
                         known.add(run.id)
                         yield from _joined(run)
                 self.calls.note(run.id, told.keys)
-            self._ahead.close()
         yield from (_link(a, b, kind, found) for a, b, kind, found in linked if {a, b} <= known)
         for a, b, n, place in self.calls.shared():
             if {a, b} <= known:
